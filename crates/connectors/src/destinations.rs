@@ -1,0 +1,11 @@
+//! Every kind of destination. Adding one: a `mod` line and an entry.
+
+use crate::connector::DestinationKind;
+
+/// All kinds of destinations, in the order they are shown.
+pub const ALL: &[&DestinationKind] = &[];
+
+/// The kind of that name.
+pub fn find(kind: &str) -> Option<&'static DestinationKind> {
+    ALL.iter().copied().find(|k| k.kind == kind)
+}
