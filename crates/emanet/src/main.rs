@@ -1,1 +1,3 @@
+//! The `emanet` binary: parses and dispatches, nothing else.
+
 fn main() {}
