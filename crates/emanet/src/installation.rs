@@ -22,6 +22,8 @@ pub struct Installation {
     pub sources: BTreeMap<SourceId, Arc<SourceEntry>>,
     /// Destinations by id.
     pub destinations: BTreeMap<DestinationId, Arc<DestinationEntry>>,
+    /// Sources and destinations of earlier revisions. Leads may still be queued for them; they end in the dead letters, visibly.
+    pub retired: Vec<Target>,
     /// SHA-256 of an intake token → source.
     pub tokens: HashMap<[u8; 32], SourceId>,
 }
@@ -129,6 +131,25 @@ impl Installation {
             Target::Destination(id) => self.destinations.get(&id).map(|d| d.limits),
         }
         .unwrap_or_default()
+    }
+
+    /// Targets whose events may be worked on now: all but paused sources and those of suspended workspaces.
+    pub fn workable_targets(&self) -> impl Iterator<Item = Target> {
+        let active =
+            |workspace: &WorkspaceId| self.workspaces.get(workspace).is_none_or(|w| !w.suspended);
+        let sources = self
+            .sources
+            .values()
+            .filter(move |s| !s.paused && active(&s.workspace))
+            .map(|s| Target::Source(s.id));
+        let destinations = self
+            .destinations
+            .values()
+            .filter(move |d| active(&d.workspace))
+            .map(|d| Target::Destination(d.id));
+        sources
+            .chain(destinations)
+            .chain(self.retired.iter().copied())
     }
 
     /// The name of a target for people; its id for one that is configured no longer.
