@@ -3,22 +3,17 @@
 use super::Parts;
 use super::leases::Working;
 use super::read::{self, Read};
-use super::rule::{self, Facts, Ruled};
-use super::run::{self, Ended, Party, Runner, Stopped};
-use super::targets::{Slot, Transition};
+use super::rule::Ruled;
+use super::run::{self, Party, Runner, Stopped};
+use super::targets::Slot;
 use crate::installation::{FlowStep, Installation, SourceEntry};
 use emanet_connectors::connector::{FetchInput, StepInput};
 use emanet_core::backoff;
 use emanet_core::breaker::Gate;
-use emanet_core::call::Broken;
-use emanet_core::cause;
 use emanet_core::classify::{self, Class, Failure};
-use emanet_core::ids::{AlertId, AttemptId, DeadLetterId, Target};
+use emanet_core::ids::Target;
 use emanet_core::step::{Delivered, Kind, Ruling, State};
-use emanet_store::{
-    AttemptRecord, Claim, EventRecord, Finish, NewAlert, NextStep, Plan, Progress, RunResult,
-    StepRecord,
-};
+use emanet_store::{Claim, EventRecord, Finish, NextStep, Plan, Progress, StepRecord};
 use std::sync::Arc;
 
 /// Claims of one event that may end without a recorded result; then it is a poison event (design 5).
@@ -38,7 +33,8 @@ pub struct Carrier {
 }
 
 /// What to do after a step.
-enum After {
+#[derive(Debug)]
+pub enum After {
     /// The claim is kept: go on with this step.
     GoOn(NextStep),
     /// The event is out of our hands.
@@ -373,263 +369,7 @@ impl Carrier {
         }
     }
 
-    /// Takes a failure to the target's breaker and decides what follows.
-    async fn rule(
-        &self,
-        step: &StepRecord,
-        failure: Failure,
-        repeat_is_safe: bool,
-        policy: &backoff::Policy,
-    ) -> Result<Ruled, Stopped> {
-        let env = &self.parts.env;
-        let cause = cause::fingerprint(step.target, step.kind, &failure);
-        let transition = self.note_failure(step, &failure, &cause).await?;
-        let cause = self
-            .parts
-            .targets
-            .state(step.target)
-            .cause()
-            .map_or(cause, str::to_owned);
-        let facts = Facts {
-            attempts: step.attempts.saturating_add(1),
-            policy,
-            repeat_is_safe,
-            target_is_open: transition.is_open,
-            target_was_open: transition.was_open,
-            cause: &cause,
-            random: [env.unit(), env.unit()],
-            now: env.now(),
-        };
-        Ok(rule::rule(failure, &facts))
-    }
-
-    async fn note_failure(
-        &self,
-        step: &StepRecord,
-        failure: &Failure,
-        cause: &str,
-    ) -> Result<Transition, Stopped> {
-        let workspace = self.claim.lease.workspace;
-        let now = self.parts.env.now();
-        let lead = self.claim.lease.event.to_string();
-        let transition = self
-            .parts
-            .targets
-            .failed(workspace, step.target, failure, cause, &lead, now)
-            .await?;
-        self.parts.metrics.step_failed(step.kind, failure.class);
-        let target = self.installation.target_name(step.target);
-        if transition.opened() {
-            tracing::warn!(target.name = %target, error.class = ?failure.class, cause, "target paused; leads for it are held");
-            self.parts.wake_scheduler.notify_one();
-        }
-        let clamped = failure.retry_after.is_some_and(|r| r.clamped);
-        if failure.class == Class::PermanentConfig || clamped {
-            let hint = if clamped {
-                "The Retry-After it sent was absurd and was clamped to 24 hours at most; look at the other side."
-            } else {
-                &failure.hint
-            };
-            let alert = NewAlert {
-                workspace,
-                id: AlertId::new(now, self.parts.env.bytes()),
-                cause: cause.to_owned(),
-                class: Some(failure.class),
-                target: Some(step.target),
-                message: format!("{target}: {}", failure.message),
-                hint: hint.to_owned(),
-                now,
-            };
-            let (alert, is_new) = self.parts.store.raise_alert(alert).await?;
-            if is_new {
-                tracing::error!(alert.id = %alert.id, target.name = %target, cause, hint = %alert.hint, "a person is needed: {}", alert.message);
-            }
-        }
-        Ok(transition)
-    }
-
-    /// An attempt that a worker left open when it died: the call may have been applied (WRK-2).
-    async fn close_interrupted(
-        &self,
-        event: &EventRecord,
-        attempt: &AttemptRecord,
-    ) -> Result<After, Stopped> {
-        let Some(step) = event.steps.iter().find(|s| s.id == attempt.step) else {
-            return Err(Stopped::Store(emanet_store::Error::Corrupt(
-                "an attempt whose step does not exist".into(),
-            )));
-        };
-        let failure = classify::broken(Broken::Interrupted);
-        self.record_unknown(step, failure, Some(attempt.id)).await
-    }
-
-    /// Ends a run whose worker died or panicked, without blaming the target.
-    async fn record_unknown(
-        &self,
-        step: &StepRecord,
-        failure: Failure,
-        attempt: Option<AttemptId>,
-    ) -> Result<After, Stopped> {
-        let env = &self.parts.env;
-        let safe = match step.target {
-            Target::Source(_) => true,
-            Target::Destination(id) => self
-                .installation
-                .destinations
-                .get(&id)
-                .is_some_and(|d| d.connector.repeat(&step.object).is_safe()),
-        };
-        let cause = cause::fingerprint(step.target, step.kind, &failure);
-        let facts = Facts {
-            // The intent counted it already.
-            attempts: step.attempts,
-            policy: &backoff::Policy::default(),
-            repeat_is_safe: safe,
-            target_is_open: false,
-            target_was_open: false,
-            cause: &cause,
-            random: [0.0, 0.0],
-            now: env.now(),
-        };
-        let ruled = rule::rule(failure, &facts);
-        let mut ended = self.empty_run();
-        ended.attempt = attempt.unwrap_or(ended.attempt);
-        self.record(step, ended, ruled).await
-    }
-
-    /// After a panic while the event was carried (WRK-3): class unknown, and nobody else is affected.
-    pub async fn after_panic(&self) -> Result<(), Stopped> {
-        let failure = Failure::internal(
-            "Emanet itself failed on this lead (a panic); the other leads are not affected",
-        );
-        let Some((id, may_have_sent)) = self.working.step() else {
-            return self.bury_event(failure, None).await;
-        };
-        let event = self.event().await?;
-        let Some(step) = event.steps.iter().find(|s| s.id == id) else {
-            return Ok(());
-        };
-        let open = event
-            .attempts
-            .iter()
-            .find(|a| a.step == id && a.ended_at.is_none())
-            .map(|a| a.id);
-        let failure = if may_have_sent {
-            classify::broken(Broken::Interrupted)
-        } else {
-            failure
-        };
-        match self.record_unknown(step, failure, open).await? {
-            After::GoOn(next) => Ok(self
-                .parts
-                .store
-                .hand_back(self.claim.lease, next.target, next.run_at)
-                .await?),
-            After::Left => Ok(()),
-        }
-    }
-
-    /// Gives a step up without a call.
-    async fn give_up(&self, step: &StepRecord, failure: Failure) -> Result<After, Stopped> {
-        let cause = cause::fingerprint(step.target, step.kind, &failure);
-        self.record(
-            step,
-            self.empty_run(),
-            Ruled {
-                ruling: Ruling::Bury { failure, cause },
-                counts: false,
-            },
-        )
-        .await
-    }
-
-    async fn bury_event(
-        &self,
-        failure: Failure,
-        lead: Option<emanet_core::lead::Lead>,
-    ) -> Result<(), Stopped> {
-        let now = self.parts.env.now();
-        let cause = cause::fingerprint(self.claim.target, Kind::Fetch, &failure);
-        tracing::warn!(event.id = %self.claim.lease.event, error.class = ?failure.class, cause, "event dead-lettered: {}", failure.message);
-        let dead_letter = DeadLetterId::new(now, self.parts.env.bytes());
-        let finish = Finish::Dead {
-            failure,
-            cause,
-            dead_letter,
-            lead,
-        };
-        self.parts.metrics.event_buried();
-        Ok(self
-            .parts
-            .store
-            .finish_event(&self.claim.lease, finish, now)
-            .await?)
-    }
-
-    async fn record(
-        &self,
-        step: &StepRecord,
-        ended: Ended,
-        ruled: Ruled,
-    ) -> Result<After, Stopped> {
-        let env = &self.parts.env;
-        let now = env.now();
-        self.tell(step, &ruled.ruling);
-        let result = RunResult {
-            step: step.id,
-            attempt: ended.attempt,
-            started_at: ended.started_at,
-            now,
-            ruling: ruled.ruling,
-            counts: ruled.counts,
-            calls: ended.calls,
-            answer: ended.answer,
-            dead_letter: DeadLetterId::new(now, env.bytes()),
-        };
-        Ok(self
-            .parts
-            .store
-            .record_result(&self.claim.lease, result)
-            .await?
-            .into())
-    }
-
-    /// Logs and counts what became of a step; no lead data.
-    fn tell(&self, step: &StepRecord, ruling: &Ruling) {
-        let target = self.installation.target_name(step.target);
-        let event = self.claim.lease.event;
-        self.parts.metrics.step_ruled(step.kind, ruling);
-        match ruling {
-            Ruling::Done(delivered) => {
-                tracing::info!(event.id = %event, step.id = %step.id, step.name, target.name = %target, how = delivered.how, "step done");
-            }
-            Ruling::Skip { reason } => {
-                tracing::debug!(event.id = %event, step.id = %step.id, step.name, reason, "step skipped")
-            }
-            Ruling::Retry { at, failure } => {
-                tracing::info!(event.id = %event, step.id = %step.id, step.name, target.name = %target, error.class = ?failure.class, error.effect = ?failure.effect, next_at = %at, "step failed, will be tried again");
-            }
-            Ruling::Hold { cause, .. } => {
-                tracing::debug!(event.id = %event, step.id = %step.id, step.name, target.name = %target, cause, "step held")
-            }
-            Ruling::Bury { failure, cause } => {
-                tracing::warn!(event.id = %event, step.id = %step.id, step.name, target.name = %target, error.class = ?failure.class, error.effect = ?failure.effect, cause, "step dead-lettered");
-            }
-        }
-    }
-
-    fn empty_run(&self) -> Ended {
-        let now = self.parts.env.now();
-        Ended {
-            attempt: AttemptId::new(now, self.parts.env.bytes()),
-            started_at: now,
-            result: Err(Failure::internal("no call was made")),
-            calls: Vec::new(),
-            answer: None,
-        }
-    }
-
-    async fn event(&self) -> Result<EventRecord, Stopped> {
+    pub(super) async fn event(&self) -> Result<EventRecord, Stopped> {
         Ok(self
             .parts
             .store
@@ -637,6 +377,7 @@ impl Carrier {
             .await?)
     }
 }
+
 
 fn is_fetched(event: &EventRecord) -> bool {
     event

@@ -6,6 +6,7 @@
 mod carry;
 mod leases;
 mod read;
+mod record;
 mod rule;
 mod run;
 mod targets;
