@@ -6,6 +6,7 @@ pub mod cli;
 pub mod config;
 pub mod engine;
 pub mod env;
+pub mod http_server;
 pub mod ingest;
 pub mod installation;
 pub mod sandbox;
