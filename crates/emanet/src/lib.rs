@@ -4,6 +4,7 @@
 pub mod api;
 pub mod cli;
 pub mod config;
+pub mod console;
 pub mod engine;
 pub mod env;
 pub mod http_server;

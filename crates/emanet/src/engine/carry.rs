@@ -378,7 +378,6 @@ impl Carrier {
     }
 }
 
-
 fn is_fetched(event: &EventRecord) -> bool {
     event
         .steps

@@ -171,7 +171,11 @@ impl Carrier {
     }
 
     /// Gives a step up without a call.
-    pub(super) async fn give_up(&self, step: &StepRecord, failure: Failure) -> Result<After, Stopped> {
+    pub(super) async fn give_up(
+        &self,
+        step: &StepRecord,
+        failure: Failure,
+    ) -> Result<After, Stopped> {
         let cause = cause::fingerprint(step.target, step.kind, &failure);
         self.record(
             step,
