@@ -1,14 +1,12 @@
-//! To come.
-/// Counters.
-#[derive(Debug)]
-pub struct Metrics;
-impl Metrics {
-    /// .
-    pub fn event_ignored(&self) {}
-    /// .
-    pub fn event_buried(&self) {}
-    /// .
-    pub fn step_failed(&self, _: emanet_core::step::Kind, _: emanet_core::classify::Class) {}
-    /// .
-    pub fn step_ruled(&self, _: emanet_core::step::Kind, _: &emanet_core::step::Ruling) {}
-}
+//! What the program says of itself: logs, metrics, health. None of it ever holds a lead's data, a token or a path of intake
+//! (invariant 7): labels come from closed sets, log fields are ids, codes and counts.
+
+mod calls;
+mod health;
+mod logs;
+mod metrics;
+
+pub use calls::Counted;
+pub use health::{Health, router};
+pub use logs::{LogFormat, init};
+pub use metrics::{IntakeOutcome, Metrics};
