@@ -54,6 +54,7 @@ impl Figure {
         }
     }
 
+    #[expect(clippy::print_stdout, reason = "figures are what this program prints")]
     fn print(&self) {
         let ratio = self.baseline.filter(|b| *b > 0.0).map(|b| self.value / b);
         let line = serde_json::json!({
