@@ -3,6 +3,10 @@
 //! A target that is down, throttled or set up wrong is *open*: leads for it are held and burn no attempts. One held lead at a
 //! time is let through as a probe; when it succeeds the target closes and the held leads drain, two for every success, so that
 //! the flow grows only as fast as the other side answers.
+//!
+//! A lead gets to an open target only with a *pass*: it is a probe, or part of a replay. When a call comes back that the gate
+//! would hold by now, it was on its way before; it tells nothing about now, so it neither closes the target nor changes what
+//! that is open for. Only a wish to be left alone (Retry-After) counts from whomever it comes.
 
 use crate::classify::{Class, Effect, Failure, Scope};
 use jiff::Timestamp;
@@ -29,10 +33,10 @@ pub enum State {
     Closed {
         /// Failures in a row, across leads.
         failures: u32,
-        /// Leads in a row that met the same lead-scoped configuration cause.
-        config_leads: Vec<String>,
+        /// A configuration cause that so far may hang on single leads' values.
+        suspect: Option<Suspect>,
     },
-    /// No calls but probes.
+    /// No calls but those with a pass.
     Open {
         /// Why.
         reason: Reason,
@@ -42,16 +46,27 @@ pub enum State {
         since: Timestamp,
         /// When the next probe may go.
         probe_at: Timestamp,
-        /// Probes that failed so far.
+        /// Probes let through so far.
         probes: u32,
+        /// No call before this time, with a pass or without: the other side said so (ERR-4).
+        not_before: Option<Timestamp>,
     },
+}
+
+/// A lead-scoped configuration cause, and the different leads that met it in a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suspect {
+    /// Its fingerprint.
+    pub cause: String,
+    /// The leads, by id.
+    pub leads: Vec<String>,
 }
 
 impl Default for State {
     fn default() -> Self {
         Self::Closed {
             failures: 0,
-            config_leads: Vec::new(),
+            suspect: None,
         }
     }
 }
@@ -83,6 +98,19 @@ impl Default for Policy {
     }
 }
 
+impl Policy {
+    /// Wait before the next probe, so many having been let through.
+    fn probe_wait(&self, reason: Reason, probes: u32) -> Duration {
+        match reason {
+            Reason::Config => self.config_probe,
+            Reason::Down | Reason::Throttled => self
+                .probe_min
+                .saturating_mul(1 << probes.min(16))
+                .min(self.probe_max),
+        }
+    }
+}
+
 /// What the gate says to a lead that wants to call the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gate {
@@ -92,11 +120,34 @@ pub enum Gate {
     Hold(String),
 }
 
+/// The lead whose call it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller<'a> {
+    /// The lead, by id.
+    pub lead: &'a str,
+    /// It was released as a probe or by a replay.
+    pub has_pass: bool,
+}
+
+/// What a failure tells of the target.
+enum Verdict {
+    /// It does not do its work, or wants to be left alone.
+    Down,
+    /// It is set up wrong for everyone.
+    Config,
+    /// It is set up wrong, or only this lead's value points at nothing.
+    Suspect,
+    /// It answers and understands; the lead's data is what it minds.
+    Works,
+    /// Nothing.
+    Silent,
+}
+
 impl State {
     /// May a lead call the target? `has_pass`: it was released as a probe or by a replay.
-    pub fn gate(&self, has_pass: bool) -> Gate {
+    pub fn gate(&self, has_pass: bool, now: Timestamp) -> Gate {
         match self {
-            Self::Open { cause, .. } if !has_pass => Gate::Hold(cause.clone()),
+            Self::Open { cause, .. } if self.holds(has_pass, now) => Gate::Hold(cause.clone()),
             Self::Open { .. } | Self::Closed { .. } => Gate::Pass,
         }
     }
@@ -104,6 +155,14 @@ impl State {
     /// Whether the target is open.
     pub fn is_open(&self) -> bool {
         matches!(self, Self::Open { .. })
+    }
+
+    /// The fingerprint it is open under.
+    pub fn cause(&self) -> Option<&str> {
+        match self {
+            Self::Open { cause, .. } => Some(cause),
+            Self::Closed { .. } => None,
+        }
     }
 
     /// Whether a probe is due.
@@ -121,18 +180,56 @@ impl State {
         } = &mut self
         {
             *probes = probes.saturating_add(1);
-            *probe_at = later(now, probe_wait(*reason, *probes, policy));
+            *probe_at = (*probe_at).max(later(now, policy.probe_wait(*reason, *probes)));
         }
         self
     }
 
-    /// The state after a call succeeded.
-    pub fn succeeded(&self) -> Self {
-        Self::default()
+    /// The state after a call succeeded; `has_pass` as the lead had it at the gate.
+    pub fn succeeded(&self, has_pass: bool, now: Timestamp) -> Self {
+        if self.holds(has_pass, now) {
+            self.clone()
+        } else {
+            Self::default()
+        }
     }
 
-    /// The state after a lead's call failed. `lead` names the lead, `cause` is the failure's fingerprint.
+    /// The state after a call failed. `cause` is the failure's fingerprint.
     pub fn failed(
+        &self,
+        failure: &Failure,
+        cause: &str,
+        caller: Caller<'_>,
+        now: Timestamp,
+        policy: &Policy,
+    ) -> Self {
+        let next = match self {
+            Self::Open { .. } if self.holds(caller.has_pass, now) => self.clone(),
+            Self::Open { .. } => self.failed_with_pass(failure, cause, caller.lead, now, policy),
+            Self::Closed { failures, suspect } => match verdict(failure) {
+                Verdict::Down if opens_at_once(failure) || failures + 1 >= policy.failures_max => {
+                    Self::open(reason_down(failure), cause, now, policy)
+                }
+                Verdict::Down => Self::Closed {
+                    failures: failures + 1,
+                    suspect: suspect.clone(),
+                },
+                Verdict::Config => Self::open(Reason::Config, cause, now, policy),
+                Verdict::Suspect => {
+                    Self::suspected(suspect.as_ref(), cause, caller.lead, now, policy)
+                }
+                Verdict::Works => Self::Closed {
+                    failures: 0,
+                    suspect: suspect.clone(),
+                },
+                Verdict::Silent => self.clone(),
+            },
+        };
+        next.left_alone_until(wish(failure).map(|wait| later(now, wait)))
+    }
+
+    /// A probe, or a lead of a replay, met an open target and failed.
+    fn failed_with_pass(
         &self,
         failure: &Failure,
         cause: &str,
@@ -140,136 +237,125 @@ impl State {
         now: Timestamp,
         policy: &Policy,
     ) -> Self {
-        let open = |reason, wait| Self::Open {
+        let is_same_cause = self.cause() == Some(cause);
+        let is_config = matches!(
+            self,
+            Self::Open {
+                reason: Reason::Config,
+                ..
+            }
+        );
+        match verdict(failure) {
+            // It is back: what stands in the way now is this lead's data, or a set-up that was not reached before.
+            Verdict::Works => Self::default(),
+            Verdict::Config if !is_same_cause => Self::open(Reason::Config, cause, now, policy),
+            Verdict::Suspect if !is_same_cause => Self::suspected(None, cause, lead, now, policy),
+            // A target that is set up wrong stays so until a call gets past that; being down as well is no news of it.
+            Verdict::Down if !is_config => self.with_reason(reason_down(failure)),
+            Verdict::Config | Verdict::Suspect | Verdict::Down | Verdict::Silent => self.clone(),
+        }
+    }
+
+    fn holds(&self, has_pass: bool, now: Timestamp) -> bool {
+        match self {
+            Self::Open { not_before, .. } => !has_pass || not_before.is_some_and(|t| now < t),
+            Self::Closed { .. } => false,
+        }
+    }
+
+    fn open(reason: Reason, cause: &str, now: Timestamp, policy: &Policy) -> Self {
+        Self::Open {
             reason,
             cause: cause.into(),
             since: now,
-            probe_at: later(now, wait),
+            probe_at: later(now, policy.probe_wait(reason, 0)),
             probes: 0,
-        };
-        match self {
-            Self::Open { .. } => self.failed_again(failure, cause, now, policy),
-            Self::Closed {
-                failures,
-                config_leads,
-            } => match (failure.class, failure.effect) {
-                (Class::Transient, _) if failure.retry_after.is_some_and(|r| !r.wait.is_zero()) => {
-                    open(
-                        Reason::Throttled,
-                        failure.retry_after.map_or(policy.probe_min, |r| r.wait),
-                    )
-                }
-                (Class::Transient, Effect::NotApplied) if failure.status.is_none() => {
-                    open(Reason::Down, policy.probe_min)
-                }
-                (Class::Transient, _) | (Class::Unknown, Effect::MaybeApplied) => {
-                    if failures + 1 >= policy.failures_max {
-                        open(Reason::Down, policy.probe_min)
-                    } else {
-                        Self::Closed {
-                            failures: failures + 1,
-                            config_leads: config_leads.clone(),
-                        }
-                    }
-                }
-                (Class::PermanentConfig, _) => {
-                    let mut leads = config_leads.clone();
-                    if !leads.iter().any(|l| l == lead) {
-                        leads.push(lead.to_owned());
-                    }
-                    if failure.scope == Scope::Target || leads.len() >= policy.config_leads_max {
-                        open(Reason::Config, policy.config_probe)
-                    } else {
-                        Self::Closed {
-                            failures: 0,
-                            config_leads: leads,
-                        }
-                    }
-                }
-                // The other side answered and understood: it works.
-                (Class::PermanentData, _)
-                | (Class::Unknown, Effect::NotApplied | Effect::Applied) => Self::Closed {
-                    failures: 0,
-                    config_leads: config_leads.clone(),
-                },
-            },
+            not_before: None,
         }
     }
 
-    /// A call that was in flight, or a probe, failed while the target is open.
-    fn failed_again(
-        &self,
-        failure: &Failure,
+    /// Another lead met a lead-scoped configuration cause: when enough have, the target is what is set up wrong.
+    fn suspected(
+        before: Option<&Suspect>,
         cause: &str,
+        lead: &str,
         now: Timestamp,
         policy: &Policy,
     ) -> Self {
-        let Self::Open {
-            reason,
-            since,
-            probe_at,
-            probes,
-            ..
-        } = self
-        else {
-            return self.clone();
+        let mut leads = match before {
+            Some(suspect) if suspect.cause == cause => suspect.leads.clone(),
+            Some(_) | None => Vec::new(),
         };
-        let reason_now = match (failure.class, failure.retry_after) {
-            (Class::PermanentConfig, _) if failure.scope == Scope::Target => Reason::Config,
-            (Class::Transient, Some(wait)) if !wait.wait.is_zero() => Reason::Throttled,
-            (Class::Transient | Class::Unknown, _) => Reason::Down,
-            // It answers and understands: whatever it was open for is over.
-            (Class::PermanentData, _) => return Self::default(),
-            (Class::PermanentConfig, _) => *reason,
-        };
-        let wait = failure
-            .retry_after
-            .map_or_else(|| probe_wait(reason_now, *probes, policy), |r| r.wait);
-        let (probe_at, cause) = if reason_now == *reason {
-            (
-                (*probe_at).max(later(
-                    now,
-                    wait.min(probe_wait(reason_now, *probes, policy)),
-                )),
-                self.cause().unwrap_or(cause),
-            )
-        } else {
-            (later(now, wait), cause)
-        };
-        let probe_at = if failure.retry_after.is_some() {
-            probe_at.max(later(now, wait))
-        } else {
-            probe_at
-        };
-        Self::Open {
-            reason: reason_now,
-            cause: cause.into(),
-            since: *since,
-            probe_at,
-            probes: *probes,
+        if !leads.iter().any(|l| l == lead) {
+            leads.push(lead.into());
+        }
+        if leads.len() >= policy.config_leads_max {
+            return Self::open(Reason::Config, cause, now, policy);
+        }
+        Self::Closed {
+            failures: 0,
+            suspect: Some(Suspect {
+                cause: cause.into(),
+                leads,
+            }),
         }
     }
 
-    /// The fingerprint it is open under.
-    pub fn cause(&self) -> Option<&str> {
-        match self {
-            Self::Open { cause, .. } => Some(cause),
-            Self::Closed { .. } => None,
+    fn with_reason(&self, now_because: Reason) -> Self {
+        let mut next = self.clone();
+        if let Self::Open { reason, .. } = &mut next {
+            *reason = now_because;
         }
+        next
+    }
+
+    /// Puts off whatever comes next, never brings it forward.
+    fn left_alone_until(mut self, until: Option<Timestamp>) -> Self {
+        if let Self::Open {
+            probe_at,
+            not_before,
+            ..
+        } = &mut self
+        {
+            *not_before = (*not_before).max(until);
+            *probe_at = until.map_or(*probe_at, |t| t.max(*probe_at));
+        }
+        self
     }
 }
 
-fn probe_wait(reason: Reason, probes: u32, policy: &Policy) -> Duration {
-    match reason {
-        Reason::Config => policy.config_probe,
-        Reason::Down | Reason::Throttled => policy
-            .probe_min
-            .saturating_mul(1 << probes.min(16))
-            .min(policy.probe_max),
+fn verdict(failure: &Failure) -> Verdict {
+    match (failure.class, failure.effect, failure.scope) {
+        (Class::Transient, _, _) | (Class::Unknown, Effect::MaybeApplied, _) => Verdict::Down,
+        (Class::PermanentConfig, _, Scope::Target) => Verdict::Config,
+        (Class::PermanentConfig, _, Scope::Lead) => Verdict::Suspect,
+        (Class::PermanentData, _, _) => Verdict::Works,
+        (Class::Unknown, Effect::NotApplied | Effect::Applied, _) => Verdict::Silent,
+    }
+}
+
+/// How long the other side asks to be left alone. Zero is no wish (H21).
+fn wish(failure: &Failure) -> Option<Duration> {
+    failure.retry_after.map(|r| r.wait).filter(|w| !w.is_zero())
+}
+
+/// It was never reached, or it asks to be left alone: the next lead would fare no better.
+fn opens_at_once(failure: &Failure) -> bool {
+    let is_reached = failure.status.is_some() || failure.effect != Effect::NotApplied;
+    !is_reached || wish(failure).is_some()
+}
+
+fn reason_down(failure: &Failure) -> Reason {
+    match wish(failure) {
+        Some(_) => Reason::Throttled,
+        None => Reason::Down,
     }
 }
 
 /// `now + wait`, at the end of time at the latest.
-pub(crate) fn later(now: Timestamp, wait: Duration) -> Timestamp {
+fn later(now: Timestamp, wait: Duration) -> Timestamp {
     now.saturating_add(wait).unwrap_or(Timestamp::MAX)
 }
+
+#[cfg(test)]
+mod tests;
