@@ -185,7 +185,12 @@ impl Carrier {
         let Some(source) = self.installation.sources.get(&event.summary.source) else {
             return self.give_up(step, not_configured("source")).await;
         };
-        if let Gate::Hold(cause) = self.parts.targets.gate(step.target, self.claim.has_pass) {
+        let now = self.parts.env.now();
+        let gate = self
+            .parts
+            .targets
+            .gate(step.target, self.claim.has_pass, now);
+        if let Gate::Hold(cause) = gate {
             return self
                 .record(
                     step,
@@ -357,7 +362,12 @@ impl Carrier {
                     )
                     .await?;
                 self.parts
-                    .succeeded(&self.installation, self.claim.lease.workspace, step.target)
+                    .succeeded(
+                        &self.installation,
+                        self.claim.lease.workspace,
+                        step.target,
+                        self.claim.has_pass,
+                    )
                     .await?;
                 Ok(after)
             }

@@ -27,6 +27,7 @@ use leases::Leases;
 use run::Stopped;
 use std::sync::Arc;
 use std::time::Duration;
+use targets::Reopened;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
@@ -115,21 +116,16 @@ impl Parts {
         installation: &Installation,
         workspace: WorkspaceId,
         target: Target,
+        has_pass: bool,
     ) -> Result<(), Stopped> {
         let now = self.env.now();
-        if let Some(reopened) = self.targets.succeeded(workspace, target, now).await? {
-            let name = installation.target_name(target);
-            tracing::info!(target.name = %name, cause = reopened.cause, "target works again");
-            self.store
-                .close_alerts(workspace, &reopened.cause, now)
+        let reopened = self
+            .targets
+            .succeeded(workspace, target, has_pass, now)
+            .await?;
+        if let Some(reopened) = reopened {
+            self.works_again(installation, workspace, target, reopened)
                 .await?;
-            match reopened.reason {
-                Reason::Config => {
-                    self.replay_cause(workspace, target, reopened.cause, now)
-                        .await?
-                }
-                Reason::Down | Reason::Throttled => self.targets.set_draining(target, true),
-            }
         }
         if self.targets.is_draining(target) {
             let released = self
@@ -146,6 +142,32 @@ impl Parts {
             self.wake.notify_one();
         }
         Ok(())
+    }
+
+    /// A target was open and works again: the alert is over, and what waited for it may follow.
+    async fn works_again(
+        &self,
+        installation: &Installation,
+        workspace: WorkspaceId,
+        target: Target,
+        reopened: Reopened,
+    ) -> Result<(), Stopped> {
+        let now = self.env.now();
+        let name = installation.target_name(target);
+        tracing::info!(target.name = %name, cause = reopened.cause, "target works again");
+        self.store
+            .close_alerts(workspace, &reopened.cause, now)
+            .await?;
+        match reopened.reason {
+            Reason::Config => {
+                self.replay_cause(workspace, target, reopened.cause, now)
+                    .await
+            }
+            Reason::Down | Reason::Throttled => {
+                self.targets.set_draining(target, true);
+                Ok(())
+            }
+        }
     }
 
     /// A target that was set up wrong works again: what died and waited under that cause is replayed in stages, unless a

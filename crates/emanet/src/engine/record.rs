@@ -5,6 +5,7 @@ use super::rule::{self, Facts, Ruled};
 use super::run::{Ended, Stopped};
 use super::targets::Transition;
 use emanet_core::backoff;
+use emanet_core::breaker::Caller;
 use emanet_core::call::Broken;
 use emanet_core::cause;
 use emanet_core::classify::{self, Class, Failure};
@@ -25,12 +26,7 @@ impl Carrier {
         let env = &self.parts.env;
         let cause = cause::fingerprint(step.target, step.kind, &failure);
         let transition = self.note_failure(step, &failure, &cause).await?;
-        let cause = self
-            .parts
-            .targets
-            .state(step.target)
-            .cause()
-            .map_or(cause, str::to_owned);
+        let state = self.parts.targets.state(step.target);
         let facts = Facts {
             attempts: step.attempts.saturating_add(1),
             policy,
@@ -38,6 +34,7 @@ impl Carrier {
             target_is_open: transition.is_open,
             target_was_open: transition.was_open,
             cause: &cause,
+            held_under: state.cause().unwrap_or(&cause),
             random: [env.unit(), env.unit()],
             now: env.now(),
         };
@@ -52,17 +49,25 @@ impl Carrier {
     ) -> Result<Transition, Stopped> {
         let workspace = self.claim.lease.workspace;
         let now = self.parts.env.now();
-        let lead = self.claim.lease.event.to_string();
+        let caller = Caller {
+            lead: &self.claim.lease.event.to_string(),
+            has_pass: self.claim.has_pass,
+        };
         let transition = self
             .parts
             .targets
-            .failed(workspace, step.target, failure, cause, &lead, now)
+            .failed(workspace, step.target, failure, cause, caller, now)
             .await?;
         self.parts.metrics.step_failed(step.kind, failure.class);
         let target = self.installation.target_name(step.target);
         if transition.opened() {
             tracing::warn!(target.name = %target, error.class = ?failure.class, cause, "target paused; leads for it are held");
             self.parts.wake_scheduler.notify_one();
+        }
+        if let Some(reopened) = transition.reopened.clone() {
+            self.parts
+                .works_again(&self.installation, workspace, step.target, reopened)
+                .await?;
         }
         let clamped = failure.retry_after.is_some_and(|r| r.clamped);
         if failure.class == Class::PermanentConfig || clamped {
@@ -129,6 +134,7 @@ impl Carrier {
             target_is_open: false,
             target_was_open: false,
             cause: &cause,
+            held_under: &cause,
             random: [0.0, 0.0],
             now: env.now(),
         };

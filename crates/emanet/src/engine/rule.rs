@@ -20,6 +20,8 @@ pub struct Facts<'a> {
     pub target_was_open: bool,
     /// Fingerprint of the failure.
     pub cause: &'a str,
+    /// Fingerprint the target is open under, where it is: what leads that wait for it wait under.
+    pub held_under: &'a str,
     /// Two random values in 0 … 1.
     pub random: [f64; 2],
     /// Now.
@@ -57,7 +59,7 @@ pub fn rule(failure: Failure, facts: &Facts<'_>) -> Ruled {
             counted(bury(failure, facts))
         }
         (Class::Transient | Class::Unknown, _) if facts.target_is_open => counted(Ruling::Hold {
-            cause: facts.cause.to_owned(),
+            cause: facts.held_under.to_owned(),
             failure: Some(failure),
         }),
         (Class::Transient | Class::Unknown, _) => {
@@ -74,7 +76,7 @@ pub fn rule(failure: Failure, facts: &Facts<'_>) -> Ruled {
 fn hold(failure: Failure, facts: &Facts<'_>) -> Ruled {
     Ruled {
         ruling: Ruling::Hold {
-            cause: facts.cause.to_owned(),
+            cause: facts.held_under.to_owned(),
             failure: Some(failure),
         },
         counts: false,
@@ -135,6 +137,7 @@ mod tests {
             target_is_open: case.is_open,
             target_was_open: case.was_open,
             cause: "c",
+            held_under: "c",
             random: [0.5, 0.5],
             now: Timestamp::UNIX_EPOCH,
         };

@@ -2,7 +2,7 @@
 //! `emanet_core::breaker`; this keeps their state, in memory and in the store.
 
 use crate::installation::Limits;
-use emanet_core::breaker::{Gate, Policy, Reason, State};
+use emanet_core::breaker::{Caller, Gate, Policy, Reason, State};
 use emanet_core::classify::Failure;
 use emanet_core::ids::{Target, WorkspaceId};
 use emanet_store::{SaveTarget, Store, TargetRecord};
@@ -40,28 +40,39 @@ pub struct Slot {
 }
 
 /// What a failure did to its target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transition {
-    /// It was open before.
+    /// It was open before, under the cause it is open under now: somebody else met that first.
     pub was_open: bool,
     /// It is open now.
     pub is_open: bool,
+    /// It was open, and the failure showed that it works again: it minds this lead's data, nothing else.
+    pub reopened: Option<Reopened>,
 }
 
 impl Transition {
-    /// This failure opened it.
-    pub fn opened(self) -> bool {
+    /// This failure opened it, or gave it another cause to be open for.
+    pub fn opened(&self) -> bool {
         self.is_open && !self.was_open
     }
 }
 
-/// What a success did to its target.
+/// A target that was open and works again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reopened {
     /// Why it had been open.
     pub reason: Reason,
     /// The cause it had been open under.
     pub cause: String,
+}
+
+impl Reopened {
+    fn between(before: State, after: &State) -> Option<Self> {
+        match before {
+            State::Open { reason, cause, .. } if !after.is_open() => Some(Self { reason, cause }),
+            State::Open { .. } | State::Closed { .. } => None,
+        }
+    }
 }
 
 impl Targets {
@@ -124,8 +135,8 @@ impl Targets {
     }
 
     /// May a lead call the target?
-    pub fn gate(&self, target: Target, has_pass: bool) -> Gate {
-        self.with(target, |cell| cell.state.gate(has_pass))
+    pub fn gate(&self, target: Target, has_pass: bool, now: Timestamp) -> Gate {
+        self.with(target, |cell| cell.state.gate(has_pass, now))
     }
 
     /// Whether held leads are being let go, success by success.
@@ -161,17 +172,18 @@ impl Targets {
         target: Target,
         failure: &Failure,
         cause: &str,
-        lead: &str,
+        caller: Caller<'_>,
         now: Timestamp,
     ) -> emanet_store::Result<Transition> {
         let (before, after) = self
             .change(workspace, target, now, |state| {
-                state.failed(failure, cause, lead, now, &self.policy)
+                state.failed(failure, cause, caller, now, &self.policy)
             })
             .await?;
         Ok(Transition {
-            was_open: before.is_open(),
+            was_open: after.is_open() && before.cause() == after.cause(),
             is_open: after.is_open(),
+            reopened: Reopened::between(before, &after),
         })
     }
 
@@ -183,15 +195,15 @@ impl Targets {
         &self,
         workspace: WorkspaceId,
         target: Target,
+        has_pass: bool,
         now: Timestamp,
     ) -> emanet_store::Result<Option<Reopened>> {
-        let (before, _) = self
-            .change(workspace, target, now, State::succeeded)
+        let (before, after) = self
+            .change(workspace, target, now, |state| {
+                state.succeeded(has_pass, now)
+            })
             .await?;
-        Ok(match before {
-            State::Open { reason, cause, .. } => Some(Reopened { reason, cause }),
-            State::Closed { .. } => None,
-        })
+        Ok(Reopened::between(before, &after))
     }
 
     /// Notes that a probe was let through.

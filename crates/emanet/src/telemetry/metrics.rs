@@ -455,6 +455,7 @@ mod tests {
                 since: now,
                 probe_at: now,
                 probes: 0,
+                not_before: None,
             },
             version: 1,
             n_held: 5,
