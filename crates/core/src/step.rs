@@ -132,34 +132,41 @@ pub struct Next {
     pub run_at: Timestamp,
 }
 
-/// Derives an event's state and next step from its steps (design 9.1).
+/// Derives an event's state and next step from its steps (design 9.1). Dead stands before held, held before pending: the state
+/// names what needs attention most, while `next` says what goes on regardless.
+///
+/// A pending step that waits for itself, or for a step that does not exist, is never next, and never lets the event be done.
+/// The configuration refuses such flows; were one to come here, the event would stay pending for all to see.
 pub fn settle(steps: &[Standing]) -> Settled {
-    let next = steps
-        .iter()
-        .enumerate()
-        .filter(|(_, step)| step.state == State::Pending)
-        .filter(|(_, step)| {
-            step.needs
-                .iter()
-                .all(|n| steps.get(*n).is_some_and(is_passed))
-        })
-        .min_by_key(|(index, step)| (step.run_at, *index))
-        .map(|(index, step)| Next {
-            step: index,
-            target: step.target,
-            run_at: step.run_at,
-        });
     let any = |wanted: fn(&Standing) -> bool| steps.iter().any(wanted);
     let state = if any(|s| s.state == State::Dead && !s.resolved) {
         EventState::Dead
     } else if any(|s| s.state == State::Held) {
         EventState::Held
-    } else if any(|s| s.state == State::Pending) && next.is_some() {
+    } else if any(|s| s.state == State::Pending) {
         EventState::Pending
     } else {
         EventState::Done
     };
-    Settled { state, next }
+    Settled {
+        state,
+        next: next(steps),
+    }
+}
+
+/// Of the pending steps whose needs are met, the one that is due first; of those due together, the first in the flow.
+fn next(steps: &[Standing]) -> Option<Next> {
+    let is_met = |need: &usize| steps.get(*need).is_some_and(is_passed);
+    steps
+        .iter()
+        .enumerate()
+        .filter(|(_, step)| step.state == State::Pending && step.needs.iter().all(is_met))
+        .min_by_key(|(index, step)| (step.run_at, *index))
+        .map(|(index, step)| Next {
+            step: index,
+            target: step.target,
+            run_at: step.run_at,
+        })
 }
 
 /// Whether the steps that need this one may run. A dead step that a person fixed by hand lets them run; a discarded one too,
@@ -213,3 +220,6 @@ pub struct Delivered {
     /// What later steps need of it (for a fetch: the fields).
     pub data: serde_json::Value,
 }
+
+#[cfg(test)]
+mod tests;
