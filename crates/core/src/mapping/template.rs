@@ -188,6 +188,9 @@ impl TemplateError {
             ErrorKind::UnknownMethod => "it calls a method that the value does not have",
             ErrorKind::TooManyArguments => "a filter or function got too many arguments",
             ErrorKind::MissingArgument => "a filter or function lacks an argument",
+            ErrorKind::TemplateNotFound | ErrorKind::BadInclude => {
+                "it includes another template, and there are none"
+            }
             ErrorKind::BadSerialization => "the lead cannot be shown to the template",
             _ => "an operation does not fit the value it meets",
         };
@@ -199,18 +202,16 @@ impl TemplateError {
 
     /// Keeps of a rehearsal the failures that every lead would meet.
     pub(super) fn certain<T>(rehearsal: Result<T, Error>) -> Result<(), Self> {
-        match rehearsal {
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::OutOfFuel
-                        | ErrorKind::UnknownFilter
-                        | ErrorKind::UnknownTest
-                        | ErrorKind::UnknownFunction
-                ) =>
-            {
-                Err(Self::compiling(&error))
-            }
+        let Err(error) = rehearsal else {
+            return Ok(());
+        };
+        match error.kind() {
+            ErrorKind::OutOfFuel
+            | ErrorKind::UnknownFilter
+            | ErrorKind::UnknownTest
+            | ErrorKind::UnknownFunction => Err(Self::compiling(&error)),
+            // The engine has `include` in this build because the console needs it; here there is nothing to include.
+            ErrorKind::TemplateNotFound | ErrorKind::BadInclude => Err(Self::rendering(&error)),
             _ => Ok(()),
         }
     }

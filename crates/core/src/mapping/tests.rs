@@ -128,7 +128,9 @@ fn a_slip_is_met_when_the_template_is_saved() {
     );
     check_refused("{{ namespace() }}", None, "f: namespace is unknown");
     check_refused("{{ debug() }}", None, "f: debug is unknown");
-    check_refused("{% include 'x' %}", None, "f: ");
+    check_refused("{% include 'x' %}", None, "f: it includes another");
+    check_refused("{% extends lead.phone %}", None, "f: it includes another");
+    check_refused("{% include 'template' %}", None, "f: it includes another");
     check_refused(
         &"x".repeat(16 * 1024 + 1),
         None,
