@@ -61,11 +61,19 @@ fn language(undefined: UndefinedBehavior) -> Environment<'static> {
 pub struct TemplateError(String);
 
 /// A compiled template.
-#[derive(Debug)]
 pub struct Template {
     environment: Environment<'static>,
     names: HashSet<String>,
     is_url: bool,
+}
+
+impl std::fmt::Debug for Template {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Template")
+            .field("names", &self.names)
+            .field("is_url", &self.is_url)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Template {

@@ -220,7 +220,6 @@ fn deep_sources_do_not_overflow_the_stack() {
         deep("{1:", "1", "}"),
         deep("1 if 1 else ", "1", ""),
         deep("1**", "1", ""),
-        deep("1~", "1", ""),
         deep("", "1", "|string"),
         deep("", "lead", ".a"),
         deep("", "lead", "[0]"),

@@ -113,7 +113,6 @@ static BY_NAME: LazyLock<HashMap<String, Meaning>> = LazyLock::new(|| {
     SYNONYMS.iter().flat_map(pairs).collect()
 });
 
-/// The words a source's configuration may use for a meaning.
 const OURS: &[(&str, Meaning)] = &[
     ("full_name", FullName),
     ("first_name", FirstName),
@@ -129,16 +128,15 @@ const OURS: &[(&str, Meaning)] = &[
 ];
 
 /// The meaning a source's configuration names.
-pub(super) fn named(ours: &str) -> Option<Meaning> {
+fn named(ours: &str) -> Option<Meaning> {
     OURS.iter()
         .find(|(name, _)| *name == ours)
         .map(|(_, meaning)| *meaning)
 }
 
-/// The words for [`named`], for an error message.
-pub(super) fn names_of_meanings() -> String {
-    let names: Vec<_> = OURS.iter().map(|(name, _)| *name).collect();
-    names.join(", ")
+/// The words a source's configuration may use for what its fields are: `full_name`, …, `answer` (nothing special), `ignore`.
+pub fn field_names() -> impl Iterator<Item = &'static str> {
+    OURS.iter().map(|(name, _)| *name)
 }
 
 /// A field of the event with what it means.

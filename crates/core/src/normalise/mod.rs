@@ -11,9 +11,9 @@ pub mod phone;
 mod text;
 pub mod turkish;
 
+pub use fields::field_names;
 pub use phone::warm;
 
-use crate::field::Invalid;
 use crate::lead::{Lead, Problem, RawLead};
 use fields::{Field, Meaning};
 use serde::{Deserialize, Serialize};
@@ -26,8 +26,8 @@ use text::is_blank;
 pub struct Options {
     /// Country a national phone number belongs to (ISO 3166-1 alpha-2): the form's, not the server's. Empty: none.
     pub region: String,
-    /// The source's own field name → ours (`full_name`, `first_name`, `last_name`, `phone`, `email`, `city`, `message`,
-    /// `consent`, `attribution`, `answer`, `ignore`); goes before the table of synonyms.
+    /// The source's own field name → ours (see [`field_names`]; another word there has no effect); goes before the table of
+    /// synonyms.
     pub fields: BTreeMap<String, String>,
 }
 
@@ -37,27 +37,6 @@ impl Default for Options {
             region: "TR".into(),
             fields: BTreeMap::new(),
         }
-    }
-}
-
-impl Options {
-    /// What is wrong with them; [`lead`] reads with wrong ones too, as far as it gets.
-    pub fn check(&self) -> Vec<Invalid> {
-        let mut wrong = Vec::new();
-        if !self.region.is_empty() && !phone::is_region(&self.region) {
-            let message = "not a country with phone numbers; write two letters, such as TR";
-            wrong.push(Invalid::new("region", message));
-        }
-        for (theirs, ours) in &self.fields {
-            if fields::named(ours).is_none() {
-                let message = format!(
-                    "`{ours}` is no field of a lead; write one of {}",
-                    fields::names_of_meanings()
-                );
-                wrong.push(Invalid::new(format!("fields.{theirs}"), message));
-            }
-        }
-        wrong
     }
 }
 

@@ -43,15 +43,6 @@ pub fn warm() {
     LazyLock::force(&PHONE_NUMBER_UTIL);
 }
 
-/// Whether numbers of this country can be read.
-pub(super) fn is_region(code: &str) -> bool {
-    Region::from_code(code).is_ok_and(|region| {
-        PHONE_NUMBER_UTIL
-            .get_country_code_for_region(region)
-            .is_some()
-    })
-}
-
 /// Reads a field. `region` is the country that a number without country code belongs to; if it is unknown, such numbers are
 /// unreadable, because matching them against country codes invents numbers (H16).
 pub(super) fn read(raw: &str, region: &str) -> Reading {

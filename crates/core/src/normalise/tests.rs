@@ -281,22 +281,6 @@ fn what_the_platform_states_goes_before_what_a_field_says() {
 }
 
 #[test]
-fn wrong_options_are_named() {
-    let options = Options {
-        region: "XX".into(),
-        fields: BTreeMap::from([("a".into(), "phone".into()), ("b".into(), "fone".into())]),
-    };
-    let keys: Vec<_> = options.check().into_iter().map(|wrong| wrong.key).collect();
-    assert_eq!(keys, ["region", "fields.b"]);
-    assert_eq!(Options::default().check(), []);
-    let nowhere = Options {
-        region: String::new(),
-        ..Options::default()
-    };
-    assert_eq!(nowhere.check(), []);
-}
-
-#[test]
 fn long_values_are_kept_whole() {
     let long = "ş".repeat(64 * 1024);
     let keys = [
