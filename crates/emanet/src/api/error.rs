@@ -1,11 +1,11 @@
 //! The error contract of the HTTP edge (API-1 … API-4): the only type that knows statuses. What is public is the table's
 //! code, its text in the caller's language and field details; what is private goes to the log, never into an answer (S9).
 
-use super::code::{self, Code};
 use super::trace::Trace;
 use axum::Json;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use emanet_core::error_code::{self as code, Code};
 use emanet_core::field::Invalid;
 use serde::Serialize;
 use std::time::Duration;
@@ -177,17 +177,18 @@ impl IntoResponse for ApiError {
         self.log();
         let trace = Trace::current();
         let language = trace.map(|t| t.language).unwrap_or_default();
-        let [message, hint] = self.code.message_and_hint(language);
         let envelope = Envelope {
             error: Body {
-                code: self.code.code,
-                message,
-                hint: self.hint.unwrap_or(hint),
+                code: self.code.text,
+                message: self.code.message(language),
+                hint: self.hint.unwrap_or_else(|| self.code.hint(language)),
                 trace_id: trace.map(|t| t.id()).unwrap_or_default(),
                 details: self.details,
             },
         };
-        let mut response = (self.code.status(), Json(envelope)).into_response();
+        let status =
+            StatusCode::from_u16(self.code.status).expect("the table holds valid statuses");
+        let mut response = (status, Json(envelope)).into_response();
         response.headers_mut().extend(
             self.headers
                 .into_iter()
@@ -199,7 +200,7 @@ impl IntoResponse for ApiError {
 
 impl ApiError {
     fn log(&self) {
-        let code = self.code.code;
+        let code = self.code.text;
         let why = self.private.as_deref().unwrap_or_default();
         match self.code.status {
             503 => tracing::warn!(error.code = code, error.detail = ?why, "a request was put off"),

@@ -1,6 +1,5 @@
 //! The error contract as a caller sees it.
 
-use super::code;
 use super::error::{ApiError, Detail};
 use super::trace::traced;
 use crate::env::Env;
@@ -134,13 +133,4 @@ async fn the_message_is_in_the_callers_language() {
     let (_, _, turkish) = ask("GET", "/nowhere", &[("accept-language", "tr-TR,en;q=0.5")]).await;
     assert!(english.contains("There is no such endpoint"), "{english}");
     assert!(turkish.contains("Böyle bir uç nokta yok"), "{turkish}");
-}
-
-#[test]
-fn codes_are_unique_and_errors_by_their_status() {
-    let mut codes: Vec<_> = code::ALL.iter().map(|c| c.code).collect();
-    codes.sort_unstable();
-    codes.dedup();
-    assert_eq!(codes.len(), code::ALL.len());
-    assert!(code::ALL.iter().all(|c| (400..=599).contains(&c.status)));
 }

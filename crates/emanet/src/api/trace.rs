@@ -10,6 +10,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
+use emanet_core::error_code::Language;
 use std::fmt::Write;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,16 +20,6 @@ use tracing::Instrument;
 
 /// Name of the header of <https://www.w3.org/TR/trace-context/>.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-
-/// Language of an error's text (API-2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Language {
-    /// English.
-    #[default]
-    En,
-    /// Turkish.
-    Tr,
-}
 
 /// Identity and language of the request being served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
