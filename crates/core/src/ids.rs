@@ -173,6 +173,7 @@ impl FromStr for Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn ids_print_and_parse_with_their_prefix() {
@@ -189,5 +190,72 @@ mod tests {
     fn later_ids_sort_after_earlier_ones() {
         let at = |ms| EventId::new(Timestamp::from_millisecond(ms).unwrap(), [255; 10]);
         assert!(at(1_000) < at(1_001));
+    }
+    /// What is stored as JSON reads back; an id of another kind does not.
+    #[test]
+    fn ids_keep_their_kind_in_json() {
+        let event = EventId::new(Timestamp::UNIX_EPOCH, [7; 10]);
+        let stored = serde_json::to_string(&event).unwrap();
+        assert_eq!(stored, format!("\"{event}\""));
+        assert_eq!(serde_json::from_str::<EventId>(&stored).unwrap(), event);
+        assert!(serde_json::from_str::<StepId>(&stored).is_err());
+    }
+
+    fn any_time() -> impl Strategy<Value = Timestamp> {
+        (0_i64..253_402_000_000_000).prop_map(|ms| Timestamp::from_millisecond(ms).unwrap())
+    }
+
+    proptest! {
+        /// An id reads back as the same id and as no other kind; its UUID is the standard's version 7.
+        #[test]
+        fn ids_read_back(now in any_time(), random: [u8; 10]) {
+            let id = SourceId::new(now, random);
+            prop_assert_eq!(id.to_string().parse(), Ok(id));
+            prop_assert!(id.to_string().parse::<DestinationId>().is_err());
+            prop_assert_eq!(SourceId::from_uuid(*id.as_uuid()), id);
+            prop_assert_eq!(id.as_uuid().get_version_num(), 7);
+        }
+
+        /// UUIDv7: the time orders ids, whatever the random part; text and bytes are in the same order.
+        #[test]
+        fn ids_sort_by_time(a in any_time(), b in any_time(), r: [u8; 10], s: [u8; 10]) {
+            let (x, y) = (EventId::new(a, r), EventId::new(b, s));
+            if a < b {
+                prop_assert!(x < y);
+            }
+            prop_assert_eq!(x.cmp(&y), x.to_string().cmp(&y.to_string()));
+        }
+
+        /// All that is random goes into the id but the six bits that say what it is.
+        #[test]
+        fn different_random_bytes_give_different_ids(now in any_time(), r: [u8; 10], s: [u8; 10]) {
+            let mask = |mut bytes: [u8; 10]| {
+                bytes[0] &= 0x0f;
+                bytes[2] &= 0x3f;
+                bytes
+            };
+            prop_assume!(mask(r) != mask(s));
+            prop_assert_ne!(EventId::new(now, r), EventId::new(now, s));
+        }
+
+        /// A target reads back as what it was: a source or a destination.
+        #[test]
+        fn targets_read_back(now in any_time(), random: [u8; 10]) {
+            let source = Target::Source(SourceId::new(now, random));
+            let destination = Target::Destination(DestinationId::new(now, random));
+            for target in [source, destination] {
+                prop_assert_eq!(target.to_string().parse(), Ok(target));
+                let stored = serde_json::to_string(&target).unwrap();
+                prop_assert_eq!(serde_json::from_str::<Target>(&stored).unwrap(), target);
+            }
+        }
+
+        /// No text is a panic, and only the one form an id prints is an id.
+        #[test]
+        fn only_what_an_id_prints_is_an_id(text in "(evt_|EVT_|stp_)?[0-9a-fA-F{}-]{30,38}|.{0,40}") {
+            if let Ok(id) = text.parse::<EventId>() {
+                prop_assert_eq!(id.to_string(), text.to_lowercase());
+            }
+        }
     }
 }
