@@ -72,7 +72,7 @@ pub struct Phone {
 /// Kind of line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum PhoneKind {
     Mobile,
     Fixed,
@@ -146,7 +146,7 @@ impl Default for Required {
 /// A field of a lead that can be required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum LeadField {
     FullName,
     Phone,

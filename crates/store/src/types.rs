@@ -479,7 +479,7 @@ pub struct Listed<T> {
 /// How a dead letter was resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Resolution {
     Replayed,
     FixedManually,
@@ -566,7 +566,7 @@ pub struct NewReplay {
 /// State of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum ReplayState {
     Running,
     Done,
