@@ -6,5 +6,19 @@
 #![warn(missing_docs)]
 
 pub mod connector;
+#[cfg(test)]
+mod contract;
 pub mod destinations;
+mod json;
+#[expect(
+    dead_code,
+    reason = "the http destination comes next and uses the rest of it"
+)]
+mod rest;
+#[expect(
+    dead_code,
+    reason = "the http destination comes next and uses the rest of it"
+)]
+mod settings;
+mod signature;
 pub mod sources;

@@ -1,9 +1,11 @@
 //! Every kind of source. Adding one: a `mod` line and an entry.
 
+mod web_form;
+
 use crate::connector::SourceKind;
 
 /// All kinds of sources, in the order they are shown.
-pub const ALL: &[&SourceKind] = &[];
+pub const ALL: &[&SourceKind] = &[&web_form::KIND];
 
 /// The kind of that name.
 pub fn find(kind: &str) -> Option<&'static SourceKind> {
