@@ -180,6 +180,18 @@ impl DataDir {
         }
     }
 
+    /// Checks again that nobody else may read the directory or the key.
+    ///
+    /// # Errors
+    /// Which of them is open.
+    pub fn check_modes(&self) -> Result<(), DataDirError> {
+        check_mode(&self.0, 0o700)?;
+        if self.key_file().exists() {
+            check_mode(&self.key_file(), 0o600)?;
+        }
+        Ok(())
+    }
+
     /// Written aside, made durable, then put in place: there is never half a key.
     fn write_key(&self, path: &Path, text: &Secret) -> io::Result<()> {
         let aside = path.with_extension("key.new");
