@@ -189,7 +189,7 @@ impl Carrier {
         let gate = self
             .parts
             .targets
-            .gate(step.target, self.claim.has_pass, now);
+            .gate(step.target, self.has_pass(step.target), now);
         if let Gate::Hold(cause) = gate {
             return self
                 .record(
@@ -366,7 +366,7 @@ impl Carrier {
                         &self.installation,
                         self.claim.lease.workspace,
                         step.target,
-                        self.claim.has_pass,
+                        self.has_pass(step.target),
                     )
                     .await?;
                 Ok(after)
@@ -377,6 +377,11 @@ impl Carrier {
                 self.record(step, ended, ruled).await
             }
         }
+    }
+
+    /// Whether the event may go through a closed gate of the target: only of the one it was released for.
+    pub(super) fn has_pass(&self, target: Target) -> bool {
+        self.claim.has_pass && self.claim.target == target
     }
 
     pub(super) async fn event(&self) -> Result<EventRecord, Stopped> {

@@ -51,7 +51,7 @@ impl Carrier {
         let now = self.parts.env.now();
         let caller = Caller {
             lead: &self.claim.lease.event.to_string(),
-            has_pass: self.claim.has_pass,
+            has_pass: self.has_pass(step.target),
         };
         let transition = self
             .parts
