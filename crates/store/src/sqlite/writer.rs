@@ -1,0 +1,200 @@
+//! The one connection that writes, and group commit: what has arrived while the last commit ran shares the next one. There is
+//! no delay timer; a single caller waits for a single commit.
+//!
+//! Each operation stands in a savepoint of its own, so that one that fails does not spoil its neighbours. When a commit fails,
+//! nothing of the batch is acknowledged and the connection is never used again: what it would say next cannot be trusted (F15).
+
+use super::connection::{self, BUSY_WAIT};
+use super::{faults::Faults, migrate};
+use crate::{Error, Result};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Operations that share one commit at most.
+pub(super) const BATCH_MAX: usize = 512;
+/// How long an idle checkpoint waits for readers; it is tried again after the next write.
+const CHECKPOINT_WAIT: Duration = Duration::from_millis(50);
+
+/// An operation waiting for its turn, with the caller waiting for it.
+pub(super) trait Job: Send {
+    /// Runs the operation; says whether its changes stand.
+    fn run(&mut self, tx: &Transaction<'_>) -> bool;
+
+    /// Tells the caller: what the operation said, or why its commit failed.
+    fn acknowledge(self: Box<Self>, commit: std::result::Result<(), &str>);
+}
+
+/// An operation as a job, and where its outcome will arrive.
+pub(super) fn job<T, F>(op: F) -> (Box<dyn Job>, oneshot::Receiver<Result<T>>)
+where
+    T: Send + 'static,
+    F: FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
+{
+    let (reply, outcome) = oneshot::channel();
+    let job = Call {
+        op: Some(op),
+        outcome: Err(Error::Unavailable("the operation was not run".into())),
+        reply,
+    };
+    (Box::new(job), outcome)
+}
+
+struct Call<T, F> {
+    op: Option<F>,
+    outcome: Result<T>,
+    reply: oneshot::Sender<Result<T>>,
+}
+
+impl<T, F> Job for Call<T, F>
+where
+    T: Send,
+    F: FnOnce(&Transaction<'_>) -> Result<T> + Send,
+{
+    fn run(&mut self, tx: &Transaction<'_>) -> bool {
+        let Some(op) = self.op.take() else {
+            return false;
+        };
+        self.outcome = catch_unwind(AssertUnwindSafe(|| op(tx))).unwrap_or_else(|_| {
+            tracing::error!("a storage operation panicked; it was rolled back");
+            Err(Error::Unavailable("the operation failed inside".into()))
+        });
+        self.outcome.is_ok()
+    }
+
+    fn acknowledge(self: Box<Self>, commit: std::result::Result<(), &str>) {
+        let outcome = match commit {
+            Ok(()) => self.outcome,
+            Err(why) => Err(Error::Unavailable(why.to_owned())),
+        };
+        // A caller that went away has nobody to tell; what it asked for stands all the same.
+        drop(self.reply.send(outcome));
+    }
+}
+
+/// The writing connection. Reopened after a failed commit, when it is needed next.
+#[derive(Debug)]
+pub(super) struct Writer {
+    path: PathBuf,
+    connection: Option<Connection>,
+    commits: Arc<AtomicU64>,
+    faults: Faults,
+    has_log: bool,
+}
+
+impl Writer {
+    /// Opens the database, brings its schema up to date and truncates its log.
+    pub(super) fn open(path: PathBuf, faults: Faults) -> Result<Self> {
+        let mut connection = connection::open_writer(&path)?;
+        migrate::migrate(&mut connection)?;
+        Ok(Self {
+            path,
+            connection: Some(connection),
+            commits: Arc::default(),
+            faults,
+            has_log: true,
+        })
+    }
+
+    /// How many commits were made.
+    pub(super) fn commits(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.commits)
+    }
+
+    /// Runs jobs in one transaction, then tells every caller.
+    pub(super) fn batch(&mut self, mut jobs: Vec<Box<dyn Job>>) {
+        let commit = self.commit(&mut jobs);
+        if let Err(error) = &commit {
+            tracing::error!(%error, "a commit failed; nothing of it is acknowledged");
+            self.connection = None;
+        }
+        let why = commit.map_err(|error| error.to_string());
+        for job in jobs {
+            job.acknowledge(why.as_ref().map(|()| ()).map_err(String::as_str));
+        }
+    }
+
+    /// Runs an operation that only reads.
+    pub(super) fn read<T>(&mut self, op: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        op(&self.connection()?.transaction()?)
+    }
+
+    /// Moves the log into the database and truncates it, as far as readers let it (H61).
+    pub(super) fn checkpoint(&mut self) {
+        if !self.has_log {
+            return;
+        }
+        let truncated = self.connection().and_then(|connection| {
+            connection.busy_timeout(CHECKPOINT_WAIT)?;
+            let busy: i64 =
+                connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+            connection.busy_timeout(BUSY_WAIT)?;
+            Ok(busy == 0)
+        });
+        match truncated {
+            Ok(truncated) => self.has_log = !truncated,
+            Err(error) => {
+                tracing::warn!(%error, "the log could not be truncated");
+                self.connection = None;
+            }
+        }
+    }
+
+    /// Whether a checkpoint has something to do.
+    pub(super) fn has_log(&self) -> bool {
+        self.has_log
+    }
+
+    /// Writes everything down and closes the connection.
+    pub(super) fn close(mut self) -> Result<()> {
+        self.checkpoint();
+        match self.connection.take() {
+            Some(connection) => connection.close().map_err(|(_, error)| error.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn connection(&mut self) -> Result<&mut Connection> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => connection::open_writer(&self.path)?,
+        };
+        Ok(self.connection.insert(connection))
+    }
+
+    fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<()> {
+        let faults = self.faults.clone();
+        let tx = self
+            .connection()?
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for job in jobs {
+            in_savepoint(&tx, job.as_mut())?;
+        }
+        faults.before_commit()?;
+        tx.commit()?;
+        self.has_log = true;
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Runs a job; undoes its changes alone if it fails. SQLite itself gives up the whole transaction on some errors (disk full,
+/// out of memory): then the batch has failed.
+fn in_savepoint(tx: &Transaction<'_>, job: &mut dyn Job) -> Result<()> {
+    tx.prepare_cached("SAVEPOINT op")?.execute([])?;
+    let stands = job.run(tx);
+    if tx.is_autocommit() {
+        return Err(Error::Unavailable(
+            "the database gave up the transaction".into(),
+        ));
+    }
+    if !stands {
+        tx.prepare_cached("ROLLBACK TO op")?.execute([])?;
+    }
+    tx.prepare_cached("RELEASE op")?.execute([])?;
+    Ok(())
+}
