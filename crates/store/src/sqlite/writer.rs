@@ -25,8 +25,8 @@ pub(super) trait Job: Send {
     /// Runs the operation; says whether its changes stand.
     fn run(&mut self, tx: &Transaction<'_>) -> bool;
 
-    /// Tells the caller: what the operation said, or why its commit failed.
-    fn acknowledge(self: Box<Self>, commit: std::result::Result<(), &str>);
+    /// Tells the caller what the operation said, or why its commit failed.
+    fn acknowledge(self: Box<Self>, failed: Option<&str>);
 }
 
 /// An operation as a job, and where its outcome will arrive.
@@ -66,10 +66,10 @@ where
         self.outcome.is_ok()
     }
 
-    fn acknowledge(self: Box<Self>, commit: std::result::Result<(), &str>) {
-        let outcome = match commit {
-            Ok(()) => self.outcome,
-            Err(why) => Err(Error::Unavailable(why.to_owned())),
+    fn acknowledge(self: Box<Self>, failed: Option<&str>) {
+        let outcome = match failed {
+            None => self.outcome,
+            Some(why) => Err(Error::Unavailable(why.to_owned())),
         };
         // A caller that went away has nobody to tell; what it asked for stands all the same.
         drop(self.reply.send(outcome));
@@ -107,14 +107,16 @@ impl Writer {
 
     /// Runs jobs in one transaction, then tells every caller.
     pub(super) fn batch(&mut self, mut jobs: Vec<Box<dyn Job>>) {
-        let commit = self.commit(&mut jobs);
-        if let Err(error) = &commit {
+        let failed = self.commit(&mut jobs).err().map(|error| {
             tracing::error!(%error, "a commit failed; nothing of it is acknowledged");
             self.connection = None;
-        }
-        let why = commit.map_err(|error| error.to_string());
+            match error {
+                Error::Unavailable(why) => why,
+                other => other.to_string(),
+            }
+        });
         for job in jobs {
-            job.acknowledge(why.as_ref().map(|()| ()).map_err(String::as_str));
+            job.acknowledge(failed.as_deref());
         }
     }
 
