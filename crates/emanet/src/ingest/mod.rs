@@ -9,6 +9,8 @@ mod admission;
 mod body;
 mod headers;
 mod reply;
+#[cfg(test)]
+mod tests;
 
 use crate::api::error::{ApiError, Detail};
 use crate::env::Env;

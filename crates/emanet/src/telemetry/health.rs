@@ -92,3 +92,68 @@ async fn look(health: &Health) -> Option<(Status, Vec<TargetRecord>)> {
     let targets = health.store.targets().await.ok()?;
     Some((status, targets))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::{Body, to_bytes};
+    use axum::extract::Request;
+    use emanet_store::sqlite::SqliteStore;
+    use tower::ServiceExt;
+
+    struct World {
+        app: Router,
+        store: Arc<SqliteStore>,
+        stop: watch::Sender<bool>,
+        _directory: tempfile::TempDir,
+    }
+
+    fn world() -> World {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let (stop, stopped) = watch::channel(false);
+        let app = router(Health {
+            store: Arc::clone(&store) as Arc<dyn Store>,
+            metrics: Arc::new(Metrics::new()),
+            env: Env::system(),
+            stop: stopped,
+        });
+        World {
+            app,
+            store,
+            stop,
+            _directory: directory,
+        }
+    }
+
+    async fn check(world: &World, path: &str, status: u16, part: &str) {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let answer = world.app.clone().oneshot(request).await.unwrap();
+        let got = answer.status();
+        let body = to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+        let body = std::str::from_utf8(&body).unwrap();
+        assert_eq!(got, status, "{path}: {body}");
+        assert!(body.contains(part), "{path}: {body}");
+    }
+
+    #[tokio::test]
+    async fn it_is_ready_while_the_store_answers() {
+        let world = world();
+        check(&world, "/healthz", 200, "ok").await;
+        check(&world, "/readyz", 200, r#"{"ready":true}"#).await;
+        check(&world, "/metrics", 200, "emanet_store_up 1").await;
+        world.store.close().await.unwrap();
+        check(&world, "/healthz", 200, "ok").await;
+        check(&world, "/readyz", 503, "store_unavailable").await;
+        check(&world, "/metrics", 200, "emanet_store_up 0").await;
+    }
+
+    /// Load balancers must look elsewhere before connections are closed.
+    #[tokio::test]
+    async fn it_is_not_ready_while_it_stops() {
+        let world = world();
+        world.stop.send(true).unwrap();
+        check(&world, "/readyz", 503, "stopping").await;
+        check(&world, "/healthz", 200, "ok").await;
+    }
+}

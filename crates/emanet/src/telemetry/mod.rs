@@ -8,5 +8,7 @@ mod metrics;
 
 pub use calls::Counted;
 pub use health::{Health, router};
+#[cfg(test)]
+pub(crate) use logs::captured;
 pub use logs::{LogFormat, init};
 pub use metrics::{IntakeOutcome, Metrics};
