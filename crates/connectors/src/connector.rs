@@ -10,6 +10,9 @@ use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+/// What building a connector gives: it, or every setting that is wrong.
+pub type Built<T> = Result<Box<T>, Vec<Invalid>>;
+
 /// A kind of source: how it is configured and built. One entry in [`crate::sources::ALL`].
 #[derive(Debug)]
 pub struct SourceKind {
@@ -24,7 +27,7 @@ pub struct SourceKind {
     /// Set-up guide, Markdown.
     pub docs: &'static str,
     /// Builds a source from its settings, or says every setting that is wrong.
-    pub build: fn(&Settings) -> Result<Box<dyn Source>, Vec<Invalid>>,
+    pub build: fn(&Settings) -> Built<dyn Source>,
 }
 
 /// A configured source.
@@ -140,7 +143,7 @@ pub struct DestinationKind {
     /// Set-up guide, Markdown.
     pub docs: &'static str,
     /// Builds a destination from its settings, or says every setting that is wrong.
-    pub build: fn(&Settings) -> Result<Box<dyn Destination>, Vec<Invalid>>,
+    pub build: fn(&Settings) -> Built<dyn Destination>,
 }
 
 /// A configured destination.

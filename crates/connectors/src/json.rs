@@ -84,6 +84,27 @@ impl Node {
         }
     }
 
+    /// The value written without spaces; the same value is always the same text.
+    pub(crate) fn canonical(&self) -> String {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        match self {
+            Self::Null => "null".into(),
+            Self::Bool(value) => value.to_string(),
+            Self::Number(number) => number.clone(),
+            Self::Text(text) => quoted(text),
+            Self::List(elements) => {
+                let elements: Vec<_> = elements.iter().map(Self::canonical).collect();
+                format!("[{}]", elements.join(","))
+            }
+            Self::Object(members) => {
+                let members = members
+                    .iter()
+                    .map(|(key, value)| format!("{}:{}", quoted(key), value.canonical()));
+                format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+            }
+        }
+    }
+
     /// An id or another single value as text: a text as it is, a number as it was written.
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
@@ -237,6 +258,12 @@ mod tests {
         fn no_text_panics(text in ".*", json in r#"[\[\]{}:,"\\u0-9a-f]{0,60}"#) {
             let _ = parse(&text);
             let _ = parse(&json);
+        }
+
+        #[test]
+        fn canonical_text_reads_back(text in ".*", number in any::<i64>()) {
+            let node = Node::Object(vec![(text.clone(), Node::List(vec![Node::Text(text), Node::Number(number.to_string()), Node::Null]))]);
+            prop_assert_eq!(parse(&node.canonical()), Ok(node));
         }
 
         #[test]

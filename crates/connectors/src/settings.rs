@@ -52,6 +52,11 @@ pub(crate) const fn field(
     }
 }
 
+/// Whether a text is a whole address of the web.
+pub(crate) fn is_web_address(url: &str) -> bool {
+    url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}
+
 /// The secrets of a connector.
 pub(crate) struct Secrets<'a> {
     values: &'a BTreeMap<String, Secret>,

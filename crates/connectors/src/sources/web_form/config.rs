@@ -74,7 +74,7 @@ impl Config {
             let thank_you_url = table.text("thank_you_url");
             if thank_you_url
                 .as_deref()
-                .is_some_and(|url| !is_web_address(url))
+                .is_some_and(|url| !settings::is_web_address(url))
             {
                 table.wrong("thank_you_url", "must be a whole address: https://…");
             }
@@ -93,8 +93,4 @@ impl Config {
             }
         })
     }
-}
-
-fn is_web_address(url: &str) -> bool {
-    url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }
