@@ -281,6 +281,58 @@ async fn a_slow_body_is_cut() {
     assert!(world.events().await.is_empty());
 }
 
+/// F27: who is slow to send takes no place from one whose lead is here.
+#[tokio::test]
+async fn a_slow_sender_takes_nobodys_place() {
+    let world = World::with_limits(super::Limits {
+        requests_max: 1,
+        ..super::Limits::default()
+    })
+    .await;
+    let headers = [FORM, ("content-length", "100"), ("expect", "100-continue")];
+    let mut slow = Vec::new();
+    for _ in 0..20 {
+        let mut io = world.dial().await;
+        io.write_all(world.head("POST", &headers).as_bytes())
+            .await
+            .unwrap();
+        // The handler waits for the body now.
+        let asked = within(Answer::read_head(&mut io)).await;
+        assert!(asked.starts_with("HTTP/1.1 100"), "{asked}");
+        slow.push(io);
+    }
+    assert_eq!(world.post(&[FORM], LEAD).await.status, 200);
+}
+
+/// F13: a commit that takes too long is not waited for; it still counts, and the repeat is a duplicate.
+#[tokio::test]
+async fn a_slow_commit_puts_the_sender_off_and_is_not_lost() {
+    let world = World::with_limits(super::Limits {
+        accept_timeout: Duration::from_millis(100),
+        ..super::Limits::default()
+    })
+    .await;
+    let release = world.store.hold_writer().await.unwrap();
+    let answer = world.post(&[FORM], LEAD).await;
+    assert_code(&answer, 503, "CORE-SYS-0002");
+    drop(release);
+    within(world.wake.notified()).await;
+    let events = world.events().await;
+    assert_eq!(events.len(), 1);
+}
+
+/// F12, F14: a commit that fails acknowledges nothing and leaves nothing; the next one is fine.
+#[tokio::test]
+async fn a_failed_commit_is_not_acknowledged() {
+    let world = World::start().await;
+    world.store.fail_commits(1);
+    let answer = world.post(&[FORM], LEAD).await;
+    assert_code(&answer, 503, "CORE-SYS-0002");
+    assert!(world.events().await.is_empty());
+    assert_eq!(world.post(&[FORM], LEAD).await.status, 200);
+    assert_eq!(world.events().await.len(), 1);
+}
+
 #[tokio::test]
 async fn a_token_of_no_source_is_unknown() {
     let world = World::start().await;
