@@ -2,6 +2,7 @@
 //! `emanet-connectors`; this crate wires them to HTTP, time, terminals and files.
 
 pub mod api;
+pub mod app;
 pub mod cli;
 pub mod config;
 pub mod console;

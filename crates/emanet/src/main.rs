@@ -1,3 +1,7 @@
 //! The `emanet` binary: parses and dispatches, nothing else.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    emanet::cli::main()
+}

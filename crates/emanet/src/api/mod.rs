@@ -12,7 +12,9 @@ mod events;
 mod filter;
 mod replays;
 mod request;
+mod sandbox;
 mod shape;
+mod sources;
 mod status;
 mod story;
 #[cfg(test)]
@@ -50,6 +52,8 @@ pub struct Api {
     pub wake: Arc<Notify>,
     /// Wakes the scheduler.
     pub wake_scheduler: Arc<Notify>,
+    /// What the server is reached under (`http://127.0.0.1:7420`), while it listens.
+    pub base_url: Option<String>,
     /// Held while a configuration is put into force.
     pub applying: Mutex<()>,
 }
@@ -74,6 +78,9 @@ impl Api {
                 get(configuration::show).post(configuration::apply),
             )
             .route("/doctor", post(doctor::doctor))
+            .route("/sources", get(sources::list))
+            .route("/sources/{name}/compose", post(sources::compose))
+            .route("/sandbox/{destination}/objects", get(sandbox::objects))
             .route("/errors", get(codes::list))
             .layer(DefaultBodyLimit::max(request::BODY_BYTES_MAX))
             .with_state(self);

@@ -1,9 +1,9 @@
 //! A configuration as written: the model of `emanet.toml`, and how it is shown without its secrets.
 
-use super::network::IpRange;
 use super::problem::Places;
 use super::secret::Reference;
 use crate::installation::Limits;
+use crate::transport::Range;
 use emanet_connectors::connector::{DestinationKind, SourceKind};
 use emanet_core::backoff;
 use emanet_core::lead::Required;
@@ -66,7 +66,7 @@ impl Default for Server {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Network {
     /// Loopback and private ranges destinations may be in; none by default (SSRF).
-    pub allow_private: Vec<IpRange>,
+    pub allow_private: Vec<Range>,
     /// PEM files of further certificate authorities to trust.
     pub extra_root_certificates: Vec<PathBuf>,
 }

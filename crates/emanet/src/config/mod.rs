@@ -9,7 +9,6 @@ mod document;
 mod flows;
 mod mask;
 mod names;
-mod network;
 mod parse;
 mod problem;
 mod reader;
@@ -25,7 +24,7 @@ pub use document::{
     SourceDoc, StepDoc, WorkspaceDoc,
 };
 pub use names::{Names, NewNames};
-pub use network::{InvalidRange, IpRange};
+
 pub use parse::parse;
 pub use problem::{ConfigError, Problem};
 pub use revision::{
