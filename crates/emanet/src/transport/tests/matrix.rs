@@ -369,6 +369,30 @@ async fn interim_answers_are_not_the_answer() {
     assert_eq!(answer(outcome).json(), Some(serde_json::json!({"id": "7"})));
 }
 
+#[tokio::test]
+async fn answers_without_a_body_are_whole() {
+    for (status, line) in [
+        (
+            101,
+            "101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket",
+        ),
+        (204, "204 No Content"),
+        (304, "304 Not Modified\r\ncontent-length: 5"),
+    ] {
+        let script = move |peer: &mut Peer| {
+            peer.read_request()?;
+            peer.send(format!("HTTP/1.1 {line}\r\n\r\n").as_bytes())
+        };
+        let (outcome, _) = play(options(), script).await;
+        let answer = answer(outcome);
+        assert_eq!(
+            (answer.status, answer.body_state),
+            (status, BodyState::Whole)
+        );
+        assert_eq!(answer.body, b"");
+    }
+}
+
 /// H64: what is not text is no reason to lose the answer.
 #[tokio::test]
 async fn bytes_that_are_no_text_are_kept() {
