@@ -7,8 +7,17 @@
     reason = "a promise that is broken must end its test"
 )]
 
+pub mod attempt;
+pub mod dead_letter;
+pub mod hold;
 pub mod inbox;
+pub mod installation;
+pub mod lease;
+pub mod paging;
+pub mod replay;
 pub mod result;
+pub mod sandbox;
+pub mod tally;
 mod world;
 
 use crate::Store;
@@ -41,6 +50,24 @@ macro_rules! promises {
                 same_source_ref_of_another_source_is_another_event,
                 accepted_event_survives_a_crash,
                 failed_commit_acknowledges_and_leaves_nothing;
+            lease:
+                due_events_are_claimed_in_order,
+                next_due_is_the_first_that_is_not_due_yet,
+                fresh_events_go_first_but_old_ones_get_a_quarter,
+                targets_are_claimed_apart,
+                parallel_claimers_take_each_event_once,
+                expired_lease_is_claimable_again,
+                renewed_lease_is_not_claimable,
+                stale_worker_is_refused_everywhere,
+                token_survives_leaving_the_queue,
+                claims_without_result_are_counted,
+                handing_back_counts_nothing;
+            attempt:
+                first_intent_fixes_the_request,
+                several_calls_of_a_run_are_one_attempt,
+                attempt_is_open_after_a_crash,
+                intent_of_a_finished_attempt_or_step_is_refused,
+                failed_commit_records_no_intent;
             result:
                 done_leaves_a_link_and_ends_the_event,
                 next_step_follows_under_the_same_lease,
@@ -56,6 +83,51 @@ macro_rules! promises {
                 second_plan_leaves_known_steps_alone,
                 plan_with_a_need_that_cannot_be_met_is_refused,
                 failure_comes_back_as_it_was_recorded;
+            hold:
+                held_events_are_released_oldest_first,
+                pass_is_used_up_by_a_result,
+                release_of_another_target_lets_nothing_go,
+                release_leaves_a_running_worker_its_lease,
+                event_finished_as_a_whole_holds_nothing,
+                target_state_is_compared_and_set,
+                event_with_dead_and_held_steps_is_dead_first;
+            dead_letter:
+                discarded_letter_leaves_its_trace,
+                letter_is_resolved_only_once,
+                object_found_by_a_person_is_linked_and_dependants_go_on,
+                event_dead_as_a_whole_stays_so_until_resolved,
+                event_ignored_by_the_worker_keeps_its_reason,
+                dead_letters_are_found_by_every_part_of_a_filter;
+            replay:
+                stages_are_sent_one_after_the_other,
+                replayed_step_starts_over_with_its_history,
+                failing_again_links_to_the_previous_letter,
+                event_dead_as_a_whole_is_replayed_from_the_start,
+                running_replay_keeps_others_off_its_items,
+                only_what_the_filter_says_is_covered,
+                letter_resolved_meanwhile_is_not_sent,
+                large_stage_is_sent_whole;
+            tally:
+                sum_closes_after_random_operations,
+                fresh_store_closes_with_nothing_in_it,
+                status_says_what_is_worked_on_and_how_old_it_is;
+            paging:
+                every_event_is_listed_once,
+                rows_that_come_between_pages_disturb_nothing,
+                lists_over_workspaces_are_merged,
+                dead_letters_are_listed_once,
+                limits_and_cursors_are_checked,
+                events_are_found_by_every_part_of_a_filter;
+            installation:
+                applied_revision_is_in_force,
+                revision_that_was_overtaken_is_refused,
+                names_keep_their_ids_for_ever,
+                alert_of_the_same_cause_is_counted,
+                closed_store_is_unavailable_and_keeps_everything;
+            sandbox:
+                same_key_makes_one_object,
+                named_fields_are_replaced,
+                objects_are_found_by_id_and_external_id;
         }
     };
 }

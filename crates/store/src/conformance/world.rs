@@ -2,14 +2,14 @@
 
 use super::Harness;
 use crate::{
-    Claim, ClaimDue, DeadLetter, EventRecord, Filter, Intent, Lease, NewReceipt, NewStep, Page,
-    Plan, Progress, RunResult, Store, StoredRequest,
+    Claim, ClaimDue, DeadLetter, EventRecord, Filter, Intent, Lease, NewReceipt, NewReplay,
+    NewStep, Page, Plan, Progress, RunResult, Store, StoredRequest,
 };
 use emanet_core::call::Method;
 use emanet_core::classify::{Class, Effect, Failure, Scope};
 use emanet_core::event::{Accepted, Fate, Inbound, Item, NewEvent};
 use emanet_core::ids::{
-    AttemptId, DeadLetterId, DestinationId, EventId, ReceiptId, SourceId, StepId, Target,
+    AttemptId, DeadLetterId, DestinationId, EventId, ReceiptId, ReplayId, SourceId, StepId, Target,
     WorkspaceId,
 };
 use emanet_core::step::{Delivered, Kind, Ruling};
@@ -260,6 +260,18 @@ impl World {
         assert_eq!(self.store.recount().await.unwrap(), []);
         let status = self.store.status(None, at(0)).await.unwrap();
         assert!(status.closes, "{status:?}");
+    }
+
+    pub(super) fn new_replay(&self, stages: &[u32], now: Timestamp) -> NewReplay {
+        NewReplay {
+            workspace: self.workspace,
+            id: ReplayId::new(now, self.unique()),
+            filter: Filter::default(),
+            stages: stages.to_vec(),
+            by: "ayşe".into(),
+            reason: "the token was renewed".into(),
+            now,
+        }
     }
 }
 

@@ -240,8 +240,22 @@ impl Store for SqliteStore {
         id: ReplayId,
         now: Timestamp,
     ) -> Result<Replay> {
-        self.write(move |tx| replay::advance(tx, workspace, id, now))
-            .await
+        let stage = self
+            .write(move |tx| replay::begin_stage(tx, workspace, id))
+            .await?;
+        let mut left = stage;
+        while let Some(stage) = left.take().filter(|stage| stage.size > 0) {
+            let sent = self
+                .write(move |tx| replay::send_portion(tx, workspace, id, stage, now))
+                .await?;
+            if sent == replay::PORTION {
+                left = Some(replay::Stage {
+                    size: stage.size - sent,
+                    ..stage
+                });
+            }
+        }
+        self.replay(workspace, id).await
     }
 
     async fn end_replay(

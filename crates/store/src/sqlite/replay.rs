@@ -135,42 +135,65 @@ fn refuse_if_covered(tx: &Transaction<'_>, workspace: WorkspaceId, item: &Item) 
 
 // ---- sending -----------------------------------------------------------------------------------------------------------
 
-/// Sends the next stage. Nothing happens when all were sent.
-pub(super) fn advance(
+/// The most items sent in one transaction, so that a large stage does not keep intake waiting.
+pub(super) const PORTION: u32 = 200;
+
+/// A stage on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stage {
+    /// Counts from 1.
+    pub(super) number: u32,
+    /// At most how many items; what is left over after a crash goes with the next stage.
+    pub(super) size: u32,
+}
+
+/// Opens the next stage; `None` when everything was sent.
+pub(super) fn begin_stage(
     tx: &Transaction<'_>,
     workspace: WorkspaceId,
     replay: ReplayId,
-    now: Timestamp,
-) -> Result<Replay> {
+) -> Result<Option<Stage>> {
     let current = running(tx, workspace, replay)?;
-    let size = current
-        .stages
-        .get(current.stage as usize)
-        .map_or(-1, |size| i64::from(*size));
-    let items = list(
-        tx,
-        "SELECT i.position, i.event_id, i.step_id, i.dead_letter_id, i.target, 0 AS since FROM replay_item i
-         WHERE workspace_id = ?1 AND replay_id = ?2 AND stage IS NULL ORDER BY position LIMIT ?3",
-        params![key(workspace), key(replay), size],
-        |row| Ok((row.get::<_, i64>("position")?, read_item(row)?)),
-    )?;
-    if items.is_empty() {
-        return Ok(current);
-    }
-    for (position, item) in &items {
-        send(tx, &current, item, now)?;
-        run(
-            tx,
-            "UPDATE replay_item SET stage = ?4 WHERE workspace_id = ?1 AND replay_id = ?2 AND position = ?3",
-            params![key(workspace), key(replay), position, current.stage + 1],
-        )?;
+    if current.total.waiting == 0 {
+        return Ok(None);
     }
     run(
         tx,
         "UPDATE replay SET stage = stage + 1 WHERE workspace_id = ?1 AND replay_id = ?2",
         params![key(workspace), key(replay)],
     )?;
-    get(tx, workspace, replay)
+    let size = current.stages.get(current.stage as usize);
+    Ok(Some(Stage {
+        number: current.stage + 1,
+        size: size.copied().unwrap_or(u32::MAX),
+    }))
+}
+
+/// Sends the next items of a stage; says how many there were.
+pub(super) fn send_portion(
+    tx: &Transaction<'_>,
+    workspace: WorkspaceId,
+    replay: ReplayId,
+    stage: Stage,
+    now: Timestamp,
+) -> Result<u32> {
+    let current = running(tx, workspace, replay)?;
+    let items = list(
+        tx,
+        "SELECT i.position, i.event_id, i.step_id, i.dead_letter_id, i.target, 0 AS since FROM replay_item i
+         WHERE workspace_id = ?1 AND replay_id = ?2 AND stage IS NULL ORDER BY position LIMIT ?3",
+        params![key(workspace), key(replay), stage.size.min(PORTION)],
+        |row| Ok((row.get::<_, i64>("position")?, read_item(row)?)),
+    )?;
+    for (position, item) in &items {
+        send(tx, &current, item, now)?;
+        run(
+            tx,
+            "UPDATE replay_item SET stage = ?4 WHERE workspace_id = ?1 AND replay_id = ?2 AND position = ?3",
+            params![key(workspace), key(replay), position, stage.number],
+        )?;
+    }
+    Ok(u32::try_from(items.len()).unwrap_or(PORTION))
 }
 
 /// Sends one item through the normal path again. What was resolved or went on by itself since the start is left alone.
@@ -321,7 +344,8 @@ fn read(tx: &Transaction<'_>, row: &Row<'_>) -> Result<Replay> {
     })
 }
 
-/// Counts by outcome, of all items and of the stage that was sent last. An outcome is where the step (or the event) stands now.
+/// Counts by outcome, of all items and of the stage that was sent last. An outcome is where the step stands now,
+/// or the event, if it ended as a whole.
 fn counts(
     tx: &Transaction<'_>,
     workspace: WorkspaceId,
@@ -330,7 +354,8 @@ fn counts(
 ) -> Result<(ReplayCounts, ReplayCounts)> {
     let groups = list(
         tx,
-        "SELECT i.stage, coalesce(s.state, e.state) AS state, coalesce(s.resolved, e.whole IS 'resolved') AS resolved, count(*) AS n
+        "SELECT i.stage, CASE WHEN e.whole IS NULL THEN coalesce(s.state, e.state) ELSE e.state END AS state,
+             coalesce(s.resolved, 0) AND e.whole IS NULL AS resolved, count(*) AS n
          FROM replay_item i
          JOIN event e ON e.workspace_id = i.workspace_id AND e.event_id = i.event_id
          LEFT JOIN step s ON s.workspace_id = i.workspace_id AND s.event_id = i.event_id AND s.step_id = i.step_id
