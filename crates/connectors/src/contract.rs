@@ -3,9 +3,12 @@
 //! A connector's own tests show what it does; this shows what all of them must do alike: one key and one body for every attempt of a
 //! step, no secret in `Debug`, an answer for whatever the other side sends.
 
-use crate::connector::{Destination, DestinationKind, Next, StepInput};
+use crate::connector::{
+    Destination, DestinationKind, Next, Received, Sample, Source, SourceKind, StepInput,
+};
 use emanet_core::call::{Answer, BodyState, Call, Exchange};
 use emanet_core::classify::Failure;
+use emanet_core::event::Fate;
 use emanet_core::field::{Field, Settings};
 use emanet_core::lead::{Email, Lead, Phone, PhoneKind};
 use emanet_core::mapping::Mapping;
@@ -31,6 +34,25 @@ pub(crate) fn settings(fields: &[Field], values: serde_json::Value) -> Settings 
             .map(|f| (f.key.to_owned(), Secret::new(SECRET)))
             .collect(),
     }
+}
+
+/// The settings that a guide's TOML example shows: what the loader of the configuration takes for itself is taken out, and secrets
+/// are filled in. So the examples people copy are known to work.
+pub(crate) fn documented(docs: &str, list: &str, fields: &[Field]) -> Settings {
+    let toml = docs
+        .split("```toml")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    let document: serde_json::Value = toml::from_str(toml.expect("an example")).expect("TOML");
+    let mut values = document[list][0].clone();
+    let table = values.as_object_mut().expect("a table");
+    for key in ["name", "kind", "limits"]
+        .into_iter()
+        .chain(fields.iter().filter(|f| f.secret).map(|f| f.key))
+    {
+        table.remove(key);
+    }
+    settings(fields, values)
 }
 
 /// A whole answer with a JSON body.
@@ -196,6 +218,8 @@ pub(crate) fn destination_keeps_the_contract(
 ) {
     let destination = (kind.build)(&settings(kind.fields, values.clone())).expect("right settings");
     kind_is_described(kind.kind, kind.title, kind.docs, kind.fields);
+    (kind.build)(&documented(kind.docs, "destinations", kind.fields))
+        .expect("the guide's example is right");
     shows_no_secret(&format!("{destination:?}"));
     let unknown = destination.next(&unknown().input(), &[], NOW);
     assert!(
@@ -213,6 +237,59 @@ pub(crate) fn destination_keeps_the_contract(
         destination.probe().is_none_or(|call| !call.mutates),
         "a probe changes nothing"
     );
+}
+
+/// What every kind of source must do, shown with these settings.
+pub(crate) fn source_keeps_the_contract(kind: &SourceKind, values: &serde_json::Value) {
+    let source = (kind.build)(&settings(kind.fields, values.clone())).expect("right settings");
+    kind_is_described(kind.kind, kind.title, kind.docs, kind.fields);
+    (kind.build)(&documented(kind.docs, "sources", kind.fields))
+        .expect("the guide's example is right");
+    shows_no_secret(&format!("{source:?}"));
+    takes_what_it_composes(&*source);
+    refuses_what_is_tampered_with(&*source);
+}
+
+/// IN-3, IN-6: what `emanet send` posts is one event under the sample's own id, every time.
+fn takes_what_it_composes(source: &dyn Source) {
+    let request = source.compose(&sample());
+    let Received::Events { items, .. } = source.receive(&request, NOW) else {
+        panic!("the source refuses what it composed");
+    };
+    let [item] = items.as_slice() else {
+        panic!("one sample is not one event: {items:?}");
+    };
+    assert_eq!(
+        (item.source_ref.as_str(), &item.fate),
+        ("4711", &Fate::Process)
+    );
+    assert_eq!(
+        source.receive(&request, NOW),
+        source.receive(&source.compose(&sample()), NOW)
+    );
+}
+
+/// IN-4, H17: one byte more in the body, or no headers, and it is not authentic.
+fn refuses_what_is_tampered_with(source: &dyn Source) {
+    let mut longer = source.compose(&sample());
+    longer.body.push(b' ');
+    let mut bare = source.compose(&sample());
+    bare.headers.clear();
+    for request in [longer, bare] {
+        let received = source.receive(&request, NOW);
+        assert!(
+            matches!(received, Received::Refused { status: 401, .. }),
+            "{received:?}"
+        );
+    }
+}
+
+fn sample() -> Sample {
+    Sample {
+        source_ref: "4711".into(),
+        fields: vec![("full_name".into(), "Çağrı Öz".into())],
+        created_at: NOW,
+    }
 }
 
 /// Everything people read about a kind is there.

@@ -10,15 +10,7 @@ pub mod connector;
 mod contract;
 pub mod destinations;
 mod json;
-#[expect(
-    dead_code,
-    reason = "the http destination comes next and uses the rest of it"
-)]
 mod rest;
-#[expect(
-    dead_code,
-    reason = "the http destination comes next and uses the rest of it"
-)]
 mod settings;
 mod signature;
 pub mod sources;

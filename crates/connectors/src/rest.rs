@@ -11,7 +11,8 @@ mod template;
 
 pub(crate) use answer::{ErrorRow, Errors};
 pub(crate) use body::Format;
-pub(crate) use spec::{LookUp, Object, OnFound, Query, Spec, Write};
+pub(crate) use spec::{Alternative, LookUp, Object, OnFound, Query, ReadBack, Spec, Write};
+pub(crate) use template::placeholders;
 
 use crate::connector::{Next, Repeat, StepInput};
 use answer::{Finding, Written};
@@ -20,7 +21,6 @@ use emanet_core::classify::{Class, Effect, Failure, Scope};
 use emanet_core::key;
 use emanet_core::step::Delivered;
 use jiff::Timestamp;
-use spec::Alternative;
 use template::Values;
 
 /// Names of the calls. A look-up after a create goes by another name than the one before it: it answers another question.
@@ -128,6 +128,9 @@ impl Step<'_> {
     }
 
     fn begin(&self) -> Result<Next, Failure> {
+        if self.input.fields.is_empty() {
+            return Err(nothing_to_send());
+        }
         match &self.object.look_up {
             Some(look_up) => self.ask(LOOK_UP, &look_up.query, self.values()),
             None => self.create(),
@@ -451,6 +454,16 @@ fn unknown_object(object: &str) -> Failure {
     }
 }
 
+/// Some CRMs make a record of an empty object, and nobody ever learns whose it was.
+fn nothing_to_send() -> Failure {
+    Failure {
+        class: Class::PermanentData,
+        message: "None of the mapped fields has a value for this lead.".into(),
+        hint: "Name the fields in the flow's step or in the destination's object, or enter the lead by hand.".into(),
+        ..Failure::internal("")
+    }
+}
+
 /// A path names something that is not there: only an id of an earlier step can be missing.
 fn unfilled(name: String) -> Failure {
     Failure {
@@ -499,6 +512,3 @@ fn dropped(id: &str, object: &Object) -> Failure {
         ..Failure::internal("")
     }
 }
-
-#[cfg(test)]
-mod tests;

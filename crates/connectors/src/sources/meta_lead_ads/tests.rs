@@ -68,9 +68,8 @@ fn refused(source: &dyn Source, request: &Inbound) -> Option<(u16, &'static str)
 }
 
 #[test]
-fn it_is_described_and_shows_no_secret() {
-    contract::kind_is_described(KIND.kind, KIND.title, KIND.docs, KIND.fields);
-    contract::shows_no_secret(&format!("{:?}", source(json!({}))));
+fn it_keeps_the_contract() {
+    contract::source_keeps_the_contract(&KIND, &json!({}));
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::contract;
 use emanet_core::field::Settings;
 use emanet_core::lead::Problem;
 use emanet_core::secret::Secret;
@@ -58,8 +59,11 @@ fn fates(request: &Inbound) -> Vec<Fate> {
         .collect()
 }
 
+/// Fields with their values, and codes of problems.
+type Expected<'a> = (&'a [(&'a str, &'a [&'a str])], &'a [&'a str]);
+
 /// What each event of a request reads as: fields and problem codes.
-fn check(request: &Inbound, expected: &[(&[(&str, &[&str])], &[&str])]) {
+fn check(request: &Inbound, expected: &[Expected<'_>]) {
     let source = plain();
     let read: Vec<_> = items(&*source, request, NOW)
         .iter()
@@ -82,6 +86,11 @@ fn check(request: &Inbound, expected: &[(&[(&str, &[&str])], &[&str])]) {
         })
         .collect();
     assert_eq!(read, expected);
+}
+
+#[test]
+fn it_keeps_the_contract() {
+    contract::source_keeps_the_contract(&KIND, &json!({}));
 }
 
 #[test]
@@ -259,7 +268,7 @@ fn a_list_is_several_leads() {
 
 #[test]
 fn a_wrong_or_missing_content_type_is_seen_through() {
-    let field: &[(&[(&str, &[&str])], &[&str])] = &[(&[("ad", &["Ece"])], &[])];
+    let field: &[Expected<'_>] = &[(&[("ad", &["Ece"])], &[])];
     for content_type in ["", "text/plain", "application/octet-stream", URLENCODED] {
         check(&post(content_type, br#" {"ad":"Ece"}"#), field);
         check(&post(content_type, b"ad=Ece"), field);

@@ -25,6 +25,9 @@ pub(super) struct Submission {
     pub(super) problems: Vec<Problem>,
 }
 
+/// Where a lead stands, and what it says or why that cannot be read.
+pub(super) type Placed = (String, Result<Submission, Reason>);
+
 /// A stable reason why a body, or one lead of it, cannot be read.
 pub(super) type Reason = &'static str;
 
@@ -71,9 +74,7 @@ impl Submission {
 }
 
 /// Every lead of a request: where it stands (`""` for the whole body, `/3` in a list) and what it says.
-pub(super) fn submissions(
-    request: &Inbound,
-) -> Result<Vec<(String, Result<Submission, Reason>)>, Reason> {
+pub(super) fn submissions(request: &Inbound) -> Result<Vec<Placed>, Reason> {
     match Body::of(request)? {
         Body::Fields(submission) => Ok(vec![(String::new(), submission.checked())]),
         Body::Json(text, is_guessed) => match elements(&text)? {
