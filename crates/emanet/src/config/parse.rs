@@ -217,7 +217,10 @@ fn read_destination(mut table: Table<'_>) -> Option<DestinationDoc> {
 
 /// The `kind` of a source or destination, if there is such a kind.
 fn read_kind(table: &mut Table<'_>, of: &str, kinds: &[&'static str]) -> Option<String> {
-    let kind = table.required_text("kind", &choices(kinds.iter().copied()))?;
+    let kind = table.required_text(
+        "kind",
+        &choices(kinds.iter().copied()).replace(", ", " or "),
+    )?;
     if kinds.contains(&kind.as_str()) {
         return Some(kind);
     }

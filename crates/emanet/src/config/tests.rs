@@ -1,3 +1,9 @@
+//! Messages about broken files.
+
+mod data_directory;
+mod revisions;
+mod secrets;
+
 use super::*;
 use crate::env::Env;
 use emanet_core::secret::Secret;
@@ -107,121 +113,118 @@ fn an_empty_file_is_a_configuration() {
     );
 }
 
-mod secrets {
-    use super::*;
-    use serde_json::{Value, json};
-
-    fn read(value: Value) -> Result<Reference, String> {
-        Reference::read(&value)
-    }
-
-    #[test]
-    fn come_from_the_environment_a_file_or_the_text() {
-        assert_eq!(
-            read(json!({"env": "CRM_TOKEN"})),
-            Ok(Reference::Env("CRM_TOKEN".into()))
-        );
-        assert_eq!(
-            read(json!({"file": "/run/secrets/crm"})),
-            Ok(Reference::File("/run/secrets/crm".into()))
-        );
-        assert_eq!(
-            read(json!("abc")),
-            Ok(Reference::Literal(Secret::new("abc")))
-        );
-        for wrong in [
-            json!(""),
-            json!(7),
-            json!({}),
-            json!({"env": "A B"}),
-            json!({"env": "A", "file": "/b"}),
-            json!({"file": "b"}),
-            json!({"vault": "x"}),
-        ] {
-            assert!(read(wrong.clone()).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_file_is_read_when_used_without_its_last_line_break() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("token");
-        let reference = Reference::File(path.clone());
-        assert!(reference.resolve().unwrap_err().contains("cannot be read"));
-        std::fs::write(&path, "one\r\n").unwrap();
-        assert_eq!(reference.resolve(), Ok(Secret::new("one")));
-        std::fs::write(&path, "two\n\n").unwrap();
-        assert_eq!(reference.resolve(), Ok(Secret::new("two\n")));
-        std::fs::write(&path, "\n").unwrap();
-        assert!(reference.resolve().unwrap_err().contains("is empty"));
-    }
-
-    #[test]
-    fn a_variable_that_is_not_set_is_named() {
-        let error = Reference::Env("EMANET_TEST_NOT_SET".into()).resolve();
-        assert_eq!(
-            error,
-            Err(
-                "the environment variable EMANET_TEST_NOT_SET is not set where the server runs"
-                    .into()
-            )
-        );
-    }
+#[test]
+fn unknown_kinds_and_keys_come_with_what_is_known() {
+    check_problems(
+        r#"[sources.web]
+kind = "web_from"
+sekret = "never shown"
+[sources.bare]
+[destinations.crm]
+kind = "sandbox"
+look_upp = false
+limits = { concurrency = 0, rate_per_second = -1, burst = 2 }
+"#,
+        &[
+            "emanet.toml:2: sources.web.kind: there is no kind of source called \"web_from\". Did you mean \"web_form\"? Known kinds: \"web_form\", \"meta_lead_ads\".",
+            "emanet.toml:4: sources.bare: `kind` is missing; add kind = \"web_form\" or \"meta_lead_ads\"",
+            "emanet.toml:7: destinations.crm.look_upp: unknown key. Did you mean \"look_up\"?",
+            "emanet.toml:8: destinations.crm.limits.burst: unknown key. Known here: \"concurrency\", \"rate_per_second\".",
+            "emanet.toml:8: destinations.crm.limits.concurrency: expected a whole number from 1 to 256, found 0",
+            "emanet.toml:8: destinations.crm.limits.rate_per_second: expected a number greater than 0, found -1",
+        ],
+    );
 }
 
-mod data_directory {
-    use super::data_dir::*;
-    use super::*;
-    use std::fs::{self, Permissions};
-    use std::os::unix::fs::PermissionsExt as _;
-    use std::path::Path;
+#[test]
+fn what_a_connector_objects_to_has_its_line_too() {
+    check_problems(
+        r#"[sources.meta]
+kind = "meta_lead_ads"
+app_secret = { env = "EMANET_TEST_NOT_SET" }
+verify_token = ""
+graph_url = "graph.facebook.com"
+[destinations.crm]
+kind = "sandbox"
+native_key = "yes"
+"#,
+        &[
+            "emanet.toml:1: sources.meta.page_token: is missing. Page access token: A long-lived token of the page with the permission leads_retrieval: the leads are fetched with it.",
+            "emanet.toml:3: sources.meta.app_secret: the environment variable EMANET_TEST_NOT_SET is not set where the server runs",
+            "emanet.toml:4: sources.meta.verify_token: the secret is empty; expected a text, { env = \"NAME\" } or { file = \"/full/path\" }; keep secrets out of the file where you can",
+            "emanet.toml:5: sources.meta.graph_url: must be a whole address: https://…",
+            "emanet.toml:8: destinations.crm.native_key: must be true or false",
+        ],
+    );
+}
 
-    fn mode(path: &Path) -> u32 {
-        fs::metadata(path).unwrap().permissions().mode() & 0o777
-    }
+#[test]
+fn parts_that_do_not_fit_together_are_named() {
+    check_problems(
+        r#"[sources.a]
+kind = "web_form"
+flow = "mian"
+[sources.b]
+kind = "web_form"
+workspace = "klinik"
+[sources.c]
+kind = "web_form"
+field_names = { "Adınız" = "ful_name" }
+required = { wanted = ["phone", "fax"] }
+[destinations.crm]
+kind = "sandbox"
+[destinations.second]
+kind = "sandbox"
+[flows.main]
+[[flows.main.steps]]
+name = "crm"
+kind = "crm"
+destination = "crmm"
+[[flows.main.steps]]
+name = "task"
+kind = "task"
+destination = "crm"
+object = "ticket"
+needs = ["later"]
+[[flows.main.steps]]
+name = "later"
+kind = "task"
+destination = "crm"
+fields = { title = "{{ lead.name" }
+when = "lead.phone ==="
+"#,
+        &[
+            "emanet.toml:3: sources.a.flow: there is no flow \"mian\" in workspace \"default\". Did you mean \"main\"? Write flow = false to receive only.",
+            "emanet.toml:6: sources.b.workspace: there is no workspace \"klinik\". Add [workspaces.klinik].",
+            "emanet.toml:7: sources.c: which CRM do its leads go to? There are several (\"crm\", \"second\"): define a flow and name it with flow = \"…\", or write flow = false to receive only",
+            "emanet.toml:9: sources.c.field_names.\"Adınız\": there is no field \"ful_name\". Did you mean \"full_name\"? Known: \"full_name\", \"first_name\", \"last_name\", \"phone\", \"email\", \"city\", \"message\", \"ignore\".",
+            "emanet.toml:10: sources.c.required.wanted[1]: expected one of full_name, phone, email, city, message, found \"fax\"",
+            "emanet.toml:19: flows.main.steps[0].destination: there is no destination \"crmm\" in workspace \"default\". Did you mean \"crm\"? Known: \"crm\", \"second\".",
+            "emanet.toml:24: flows.main.steps[1].object: \"crm\" knows no object \"ticket\". It knows: \"lead\", \"task\".",
+            "emanet.toml:25: flows.main.steps[1].needs[0]: there is no step \"later\" before this one. Steps before it: none.",
+            "emanet.toml:30: flows.main.steps[2].fields.title: unexpected end of input, expected end of variable block (line 1)",
+            "emanet.toml:31: flows.main.steps[2].when: unexpected `=` (line 1)",
+        ],
+    );
+}
 
-    #[test]
-    fn belongs_to_its_owner_alone() {
-        let outer = tempfile::tempdir().unwrap();
-        let dir = DataDir::new(outer.path().join("a/data"));
-        let lock = dir.lock().unwrap();
-        assert_eq!(mode(dir.path()), 0o700);
-        assert_eq!(mode(&dir.path().join("emanet.lock")), 0o600);
-        drop(lock);
-        fs::set_permissions(dir.path(), Permissions::from_mode(0o750)).unwrap();
-        let message = dir.lock().unwrap_err().to_string();
-        assert!(
-            message.contains("(mode 0750); close it with: chmod 700 "),
-            "{message}"
-        );
-    }
-
-    #[test]
-    fn a_second_server_is_refused_by_the_first_ones_process_id() {
-        let outer = tempfile::tempdir().unwrap();
-        let dir = DataDir::new(outer.path().join("data"));
-        let first = dir.lock().unwrap();
-        let message = dir.lock().unwrap_err().to_string();
-        let pid = format!("(process {})", std::process::id());
-        assert!(message.contains(&pid), "{message}");
-        drop(first);
-        dir.lock().expect("the first has gone");
-    }
-
-    #[test]
-    fn data_without_its_key_is_not_started_with_a_new_one() {
-        let outer = tempfile::tempdir().unwrap();
-        let dir = DataDir::new(outer.path().join("data"));
-        let lock = dir.lock().unwrap();
-        fs::write(dir.database(), "").unwrap();
-        let message = dir
-            .keyring(&lock, None, &Env::seeded(1))
-            .unwrap_err()
-            .to_string();
-        assert!(
-            message.contains("put the key back from your backup"),
-            "{message}"
-        );
-        assert!(!dir.key_file().exists());
-    }
+/// What cannot be read is said once: not again by all that refers to it.
+#[test]
+fn a_mistake_is_reported_once() {
+    check_problems(
+        r#"[sources.web]
+kind = "web_form"
+flow = "main"
+[destinations.crm]
+kind = "sandbx"
+[flows.main]
+[[flows.main.steps]]
+name = "crm"
+kind = "crm"
+destination = "crm"
+"#,
+        &[
+            "emanet.toml:5: destinations.crm.kind: there is no kind of destination called \"sandbx\". Did you mean \"sandbox\"? Known kinds: \"sandbox\".",
+        ],
+    );
 }
