@@ -85,6 +85,11 @@ pub(super) async fn apply(
         .await
         .map_err(revise_error)?;
     let revision = in_force.revision.number;
+    if let Some(sandbox) = &api.sandbox {
+        for (destination, faults) in in_force.sandbox_faults() {
+            sandbox.set_faults(destination, faults);
+        }
+    }
     api.installation.set(in_force.installation);
     tracing::info!(
         config.revision = revision,

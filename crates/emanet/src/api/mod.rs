@@ -25,6 +25,7 @@ use crate::config::Keeper;
 use crate::config::data_dir::DataDir;
 use crate::env::Env;
 use crate::installation::Current;
+use crate::sandbox::Sandbox;
 use crate::transport::Transport;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -52,6 +53,8 @@ pub struct Api {
     pub wake: Arc<Notify>,
     /// Wakes the scheduler.
     pub wake_scheduler: Arc<Notify>,
+    /// The CRM inside the product, while it runs; without a server there is none.
+    pub sandbox: Option<Arc<Sandbox>>,
     /// What the server is reached under (`http://127.0.0.1:7420`), while it listens.
     pub base_url: Option<String>,
     /// Held while a configuration is put into force.
@@ -81,6 +84,10 @@ impl Api {
             .route("/sources", get(sources::list))
             .route("/sources/{name}/compose", post(sources::compose))
             .route("/sandbox/{destination}/objects", get(sandbox::objects))
+            .route(
+                "/sandbox/{destination}/faults",
+                get(sandbox::faults).put(sandbox::set_faults),
+            )
             .route("/errors", get(codes::list))
             .layer(DefaultBodyLimit::max(request::BODY_BYTES_MAX))
             .with_state(self);

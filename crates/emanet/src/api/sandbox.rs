@@ -2,9 +2,10 @@
 
 use super::Api;
 use super::error::ApiError;
-use super::request::{Ask, Scope};
+use super::request::{Ask, Body, Scope};
 use super::shape::{ListView, page};
 use crate::installation::DestinationEntry;
+use crate::sandbox::{Calls, Faults, Sandbox};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -66,6 +67,48 @@ pub(super) async fn objects(
         .sandbox_objects(filter, page(query.after, query.limit))
         .await?;
     Ok(Json(ListView::of(listed, ObjectView::from)))
+}
+
+/// What a sandbox does wrong, and what it has seen.
+#[derive(Debug, Serialize)]
+pub(super) struct FaultsView {
+    faults: Faults,
+    calls: Calls,
+}
+
+pub(super) async fn faults(
+    State(api): State<Arc<Api>>,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+) -> Result<Json<FaultsView>, ApiError> {
+    let destination = find(&api, &headers, &name)?;
+    Ok(Json(faults_view(running(&api)?, &destination)))
+}
+
+/// Replaces what a sandbox does wrong, until it is set again or the server ends.
+pub(super) async fn set_faults(
+    State(api): State<Arc<Api>>,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+    Body(faults): Body<Faults>,
+) -> Result<Json<FaultsView>, ApiError> {
+    let destination = find(&api, &headers, &name)?;
+    let sandbox = running(&api)?;
+    sandbox.set_faults(destination.id, faults);
+    Ok(Json(faults_view(sandbox, &destination)))
+}
+
+fn faults_view(sandbox: &Sandbox, destination: &DestinationEntry) -> FaultsView {
+    FaultsView {
+        faults: sandbox.faults(destination.id),
+        calls: sandbox.calls(destination.id),
+    }
+}
+
+fn running(api: &Api) -> Result<&Sandbox, ApiError> {
+    api.sandbox
+        .as_deref()
+        .ok_or_else(|| ApiError::conflict("a sandbox does wrong only while a server runs"))
 }
 
 /// The sandbox of that name or id. Another kind of destination is none.

@@ -4,6 +4,7 @@ use super::exit;
 use crate::telemetry::LogFormat;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -330,6 +331,20 @@ pub(super) enum Sandbox {
         #[command(flatten)]
         rows: Rows,
     },
+    /// Let it do something wrong; without a fault, show what it does wrong
+    Fail {
+        /// Name of the destination
+        destination: String,
+        /// A fault, and when it strikes: always, the next N times (token_expired=3) or by chance (unavailable=0.25)
+        #[arg(value_name = "FAULT[=WHEN]", value_parser = fault)]
+        faults: Vec<(String, Value)>,
+    },
+    /// Let it do nothing wrong any more
+    Heal {
+        /// Name of the destination
+        #[arg(default_value = "crm")]
+        destination: String,
+    },
 }
 
 /// A time, or an age counted from now.
@@ -375,6 +390,16 @@ impl std::str::FromStr for When {
         Ok(Self::Ago(jiff::SignedDuration::from_secs(
             i64::from(count) * seconds,
         )))
+    }
+}
+
+/// `fault` or `fault=when`, as the API wants it.
+fn fault(text: &str) -> Result<(String, Value), String> {
+    match text.split_once('=') {
+        None => Ok((text.into(), true.into())),
+        Some((name, when)) => serde_json::from_str(when)
+            .map(|when| (name.to_owned(), when))
+            .map_err(|_| "expected FAULT, FAULT=NUMBER or FAULT={…}".into()),
     }
 }
 

@@ -256,6 +256,52 @@ fn selection_body(selection: Selection, env: &Env) -> Value {
     Value::Object(body)
 }
 
+/// Adds faults to what a sandbox does wrong already.
+pub(super) async fn sandbox_fail(
+    client: &Client,
+    output: Output,
+    destination: &str,
+    faults: Vec<(String, Value)>,
+) -> Result<(), Failed> {
+    let path = format!("/sandbox/{}/faults", path_part(destination));
+    let mut state = client.get(&path).await?;
+    if !faults.is_empty() {
+        let mut wanted = state
+            .get_mut("faults")
+            .and_then(Value::as_object_mut)
+            .map(std::mem::take)
+            .unwrap_or_default();
+        wanted.extend(faults);
+        state = client.put(&path, &Value::Object(wanted)).await?;
+    }
+    Ok(print_faults(output, &state)?)
+}
+
+pub(super) async fn sandbox_heal(
+    client: &Client,
+    output: Output,
+    destination: &str,
+) -> Result<(), Failed> {
+    let path = format!("/sandbox/{}/faults", path_part(destination));
+    let state = client.put(&path, &json!({})).await?;
+    Ok(print_faults(output, &state)?)
+}
+
+fn print_faults(output: Output, state: &Value) -> std::io::Result<()> {
+    if output.json {
+        return output.json_line(state);
+    }
+    let faults = state.get("faults").and_then(Value::as_object);
+    let mut text = String::new();
+    for (fault, rule) in faults.into_iter().flatten() {
+        text.push_str(&format!("{fault}  {rule}\n"));
+    }
+    if text.is_empty() {
+        text.push_str("nothing goes wrong\n");
+    }
+    output.text(&text)
+}
+
 fn read_file(file: &Path) -> Result<String, Failed> {
     std::fs::read_to_string(file).map_err(|error| {
         let exit = match error.kind() {

@@ -7,6 +7,7 @@ use crate::config::Keeper;
 use crate::config::data_dir::{self, DataDir, Lock};
 use crate::env::Env;
 use crate::installation::Current;
+use crate::sandbox::{Sandbox, SandboxTransport};
 use crate::transport::{HttpTransport, Options};
 use axum::Router;
 use axum::body::Body;
@@ -101,6 +102,10 @@ impl Client {
 
     pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, Failed> {
         self.ask(Method::POST, path, Some(body)).await
+    }
+
+    pub(super) async fn put(&self, path: &str, body: &Value) -> Result<Value, Failed> {
+        self.ask(Method::PUT, path, Some(body)).await
     }
 
     /// The rows of a list, page by page, until `limit` are there. `query` begins with `?` or is empty.
@@ -238,7 +243,10 @@ async fn open_here(data_dir: &DataDir, missing: Missing) -> Result<Here, Failed>
         }
         None => crate::installation::Installation::default(),
     };
-    let transport = HttpTransport::new(options, &env).map_err(|e| cannot(&e))?;
+    let transport = SandboxTransport {
+        sandbox: Arc::new(Sandbox::new(Arc::clone(&store), env.clone())),
+        inner: Arc::new(HttpTransport::new(options, &env).map_err(|e| cannot(&e))?),
+    };
     let api = Arc::new(Api {
         store: Arc::clone(&store),
         installation: Arc::new(Current::new(installation)),
@@ -249,6 +257,7 @@ async fn open_here(data_dir: &DataDir, missing: Missing) -> Result<Here, Failed>
         wake: Arc::new(Notify::new()),
         wake_scheduler: Arc::new(Notify::new()),
         applying: Mutex::new(()),
+        sandbox: None,
         base_url: None,
     });
     Ok(Here {

@@ -134,6 +134,13 @@ async fn dispatch(
             object,
             rows,
         }) => looking::sandbox(client, output, &destination, object, &rows).await,
+        Command::Sandbox(Sandbox::Fail {
+            destination,
+            faults,
+        }) => changing::sandbox_fail(client, output, &destination, faults).await,
+        Command::Sandbox(Sandbox::Heal { destination }) => {
+            changing::sandbox_heal(client, output, &destination).await
+        }
         Command::Serve(_) | Command::Demo(_) | Command::Completions { .. } => {
             unreachable!("answered without an installation")
         }

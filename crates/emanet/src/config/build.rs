@@ -9,6 +9,7 @@ use super::parse;
 use super::problem::{ConfigError, Problems, choices, did_you_mean, join};
 use super::secret::{Reference, Resolve};
 use crate::installation::{DestinationEntry, Flow, Installation, SourceEntry, Workspace};
+use crate::sandbox::Faults;
 use emanet_core::field::{Field, Invalid, Settings};
 use emanet_core::ids::WorkspaceId;
 use emanet_core::secret::Secret;
@@ -125,6 +126,9 @@ impl<'a> Builder<'a> {
             .values
             .insert("destination_id".into(), Value::String(id.to_string()));
         let connector = self.connector(&path, (doc.kind.build)(&settings))?;
+        if let Err(error) = faults(doc) {
+            self.problems.add(join(&path, "faults"), error.to_string());
+        }
         Some(DestinationEntry {
             workspace,
             id,
@@ -306,6 +310,16 @@ impl<'a> Builder<'a> {
                 .places
                 .lines
                 .contains_key(&join(section, name))
+    }
+}
+
+/// What a sandbox is configured to do wrong. The sandbox itself reads it, not its connector: it stands on the other side.
+pub(super) fn faults(doc: &DestinationDoc) -> Result<Option<Faults>, serde_json::Error> {
+    match doc.settings.values.get("faults") {
+        Some(faults) if doc.kind.kind == "sandbox" => {
+            serde_json::from_value(faults.clone()).map(Some)
+        }
+        _ => Ok(None),
     }
 }
 

@@ -8,6 +8,8 @@ use super::problem::ConfigError;
 use super::secret::Reference;
 use crate::env::Env;
 use crate::installation::Installation;
+use crate::sandbox::Faults;
+use emanet_core::ids::DestinationId;
 use emanet_core::seal::{Keyring, SealError};
 use emanet_store::{Configuration, NewRevision, Revision, Store};
 use jiff::Timestamp;
@@ -42,6 +44,20 @@ pub struct InForce {
     pub document: Document,
     /// Ready to use.
     pub installation: Installation,
+}
+
+impl InForce {
+    /// What each sandbox is configured to do wrong; the loader sets it at start and whenever a configuration is applied.
+    pub fn sandbox_faults(&self) -> Vec<(DestinationId, Faults)> {
+        let destinations = self.installation.destinations.values();
+        destinations
+            .filter_map(|destination| {
+                let doc = self.document.destinations.get(&destination.name)?;
+                let faults = super::build::faults(doc).ok()??;
+                Some((destination.id, faults))
+            })
+            .collect()
+    }
 }
 
 /// A revision without its document.

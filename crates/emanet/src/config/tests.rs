@@ -6,6 +6,7 @@ mod secrets;
 
 use super::*;
 use crate::env::Env;
+use emanet_connectors::{destinations, sources};
 use emanet_core::secret::Secret;
 
 /// Every message of a configuration that is wrong.
@@ -19,6 +20,22 @@ fn problems(text: &str) -> Vec<String> {
 /// Each broken file gives exactly these messages, in the order of its lines.
 #[track_caller]
 fn check_problems(text: &str, expected: &[&str]) {
+    // The lists of kinds grow with every connector.
+    let quoted = |kinds: Vec<&str>, between| {
+        let quoted: Vec<_> = kinds.iter().map(|kind| format!("{kind:?}")).collect();
+        quoted.join(between)
+    };
+    let sources: Vec<_> = sources::ALL.iter().map(|k| k.kind).collect();
+    let destinations: Vec<_> = destinations::ALL.iter().map(|k| k.kind).collect();
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|message| {
+            message
+                .replace("SOURCES", &quoted(sources.clone(), ", "))
+                .replace("A SOURCE", &quoted(sources.clone(), " or "))
+                .replace("DESTINATIONS", &quoted(destinations.clone(), ", "))
+        })
+        .collect();
     assert_eq!(problems(text), expected, "{text}");
 }
 
@@ -126,8 +143,8 @@ look_upp = false
 limits = { concurrency = 0, rate_per_second = -1, burst = 2 }
 "#,
         &[
-            "emanet.toml:2: sources.web.kind: there is no kind of source called \"web_from\". Did you mean \"web_form\"? Known kinds: \"web_form\", \"meta_lead_ads\".",
-            "emanet.toml:4: sources.bare: `kind` is missing; add kind = \"web_form\" or \"meta_lead_ads\"",
+            "emanet.toml:2: sources.web.kind: there is no kind of source called \"web_from\". Did you mean \"web_form\"? Known kinds: SOURCES.",
+            "emanet.toml:4: sources.bare: `kind` is missing; add kind = A SOURCE",
             "emanet.toml:7: destinations.crm.look_upp: unknown key. Did you mean \"look_up\"?",
             "emanet.toml:8: destinations.crm.limits.burst: unknown key. Known here: \"concurrency\", \"rate_per_second\".",
             "emanet.toml:8: destinations.crm.limits.concurrency: expected a whole number from 1 to 256, found 0",
@@ -224,7 +241,7 @@ kind = "crm"
 destination = "crm"
 "#,
         &[
-            "emanet.toml:5: destinations.crm.kind: there is no kind of destination called \"sandbx\". Did you mean \"sandbox\"? Known kinds: \"sandbox\".",
+            "emanet.toml:5: destinations.crm.kind: there is no kind of destination called \"sandbx\". Did you mean \"sandbox\"? Known kinds: DESTINATIONS.",
         ],
     );
 }
