@@ -302,7 +302,7 @@ async fn a_slow_drip_ends_at_the_deadline() {
     };
     let (outcome, _) = play(impatient(), script).await;
     assert_eq!(answer(outcome).body_state, BodyState::Lost);
-    assert!(started.elapsed() < Duration::from_millis(1_400));
+    assert!(started.elapsed() < Duration::from_secs(2));
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ fn transport(options: Options) -> HttpTransport {
 fn impatient() -> Options {
     Options {
         deadlines: Deadlines {
-            call: Duration::from_millis(400),
+            call: Duration::from_secs(1),
             ..Deadlines::default()
         },
         ..options()
