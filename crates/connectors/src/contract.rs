@@ -7,8 +7,8 @@ use crate::connector::{
     Destination, DestinationKind, Next, Received, Sample, Source, SourceKind, StepInput,
 };
 use emanet_core::call::{Answer, BodyState, Call, Exchange};
-use emanet_core::classify::Failure;
-use emanet_core::event::Fate;
+use emanet_core::classify::{Class, Effect, Failure, Scope};
+use emanet_core::event::{Fate, Inbound};
 use emanet_core::field::{Field, Settings};
 use emanet_core::lead::{Email, Lead, Phone, PhoneKind};
 use emanet_core::mapping::Mapping;
@@ -289,6 +289,126 @@ fn sample() -> Sample {
         source_ref: "4711".into(),
         fields: vec![("full_name".into(), "Çağrı Öz".into())],
         created_at: NOW,
+    }
+}
+
+/// A vendor's answer as recorded, and what it means.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RecordedAnswer {
+    case: String,
+    status: u16,
+    #[serde(default = "json_type")]
+    content_type: String,
+    body: serde_json::Value,
+    class: Class,
+    effect: Effect,
+    scope: Option<Scope>,
+    code: Option<String>,
+    field: Option<String>,
+}
+
+fn json_type() -> String {
+    "application/json".into()
+}
+
+/// ERR-6: each recorded answer has its class and effect. `fail` gives the failure that an answer makes of a step.
+pub(crate) fn answers_mean_what_is_recorded(
+    recorded: &str,
+    mut fail: impl FnMut(Answer) -> Failure,
+) {
+    let recorded: Vec<RecordedAnswer> = serde_json::from_str(recorded).expect("recorded answers");
+    for expected in recorded {
+        let body = match &expected.body {
+            serde_json::Value::String(text) => text.clone(),
+            json => json.to_string(),
+        };
+        let failure = fail(answer(
+            expected.status,
+            &expected.content_type,
+            body.as_bytes(),
+        ));
+        let case = &expected.case;
+        assert_eq!(
+            (failure.class, failure.effect),
+            (expected.class, expected.effect),
+            "{case}"
+        );
+        assert_eq!(
+            failure.scope,
+            expected.scope.unwrap_or(failure.scope),
+            "{case}"
+        );
+        assert_eq!(
+            (failure.vendor_code, failure.field),
+            (expected.code, expected.field),
+            "{case}"
+        );
+        assert!(failure.hint.len() > 30, "{case}: a hint says what to do");
+    }
+}
+
+/// A request as recorded, and the events in it.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RecordedRequest {
+    case: String,
+    content_type: String,
+    body: String,
+    events: Vec<RecordedEvent>,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RecordedEvent {
+    pointer: String,
+    source_ref: Option<String>,
+    ignored: Option<String>,
+    unreadable: Option<String>,
+    #[serde(default)]
+    fields: Vec<(String, Vec<String>)>,
+    #[serde(default)]
+    problems: Vec<String>,
+}
+
+/// Each recorded request has its events, and each of these reads as recorded.
+pub(crate) fn requests_read_as_recorded(source: &dyn Source, recorded: &str) {
+    let recorded: Vec<RecordedRequest> = serde_json::from_str(recorded).expect("recorded requests");
+    for expected in recorded {
+        let case = &expected.case;
+        let request = Inbound {
+            method: "POST".into(),
+            query: String::new(),
+            headers: vec![("content-type".into(), expected.content_type)],
+            body: expected.body.into_bytes(),
+        };
+        let Received::Events { items, .. } = source.receive(&request, NOW) else {
+            panic!("{case}: no events");
+        };
+        assert_eq!(items.len(), expected.events.len(), "{case}");
+        for (item, event) in items.iter().zip(expected.events) {
+            assert_eq!(item.pointer, event.pointer, "{case}");
+            assert_eq!(
+                &item.source_ref,
+                event.source_ref.as_ref().unwrap_or(&item.source_ref),
+                "{case}"
+            );
+            let fate = match (event.ignored, event.unreadable) {
+                (Some(reason), _) => Fate::Ignore(reason),
+                (None, Some(reason)) => Fate::Unreadable(reason),
+                (None, None) => Fate::Process,
+            };
+            assert_eq!(item.fate, fate, "{case}");
+            if fate == Fate::Process {
+                let lead = source.read(&request, &item.pointer, None).expect(case);
+                let problems: Vec<_> = lead.problems.into_iter().map(|p| p.code).collect();
+                assert_eq!(
+                    (lead.fields, problems),
+                    (event.fields, event.problems),
+                    "{case}"
+                );
+            }
+        }
     }
 }
 

@@ -341,20 +341,7 @@ fn a_failed_read_back_does_not_undo_the_proof() {
 /// Rules 5 and 6 and the rest of the CRM's table, as it answers.
 #[test]
 fn what_the_crm_says_has_class_and_effect() {
-    let detail = |text: &str| json!({"detail": text});
-    let field = |name: &str, text: &str| json!({"error": true, "errors": {name: [text]}});
-    let html = |status: u16| {
-        answer(
-            status,
-            "text/html; charset=utf-8",
-            b"<!doctype html><h1>Error</h1>",
-        )
-    };
-    let check = |answer: Answer,
-                 class: Class,
-                 effect: Effect,
-                 scope: Option<Scope>,
-                 field: Option<&str>| {
+    contract::answers_mean_what_is_recorded(include_str!("fixtures/bottlecrm.json"), |answer| {
         let ran = run(&*bottle(), &lead(), |call| {
             if call.name == "create" {
                 answer.clone()
@@ -362,77 +349,9 @@ fn what_the_crm_says_has_class_and_effect() {
                 Bottle::default().respond(call)
             }
         });
-        let failure = ran.failure();
-        assert_eq!(
-            (failure.class, failure.effect),
-            (class, effect),
-            "{answer:?}"
-        );
-        assert_eq!(failure.field.as_deref(), field, "{answer:?}");
-        assert!(
-            scope.is_none_or(|scope| scope == failure.scope),
-            "{answer:?}"
-        );
         assert_eq!(ran.names(), ["look_up", "create"]);
-    };
-    use Class::{PermanentConfig, PermanentData, Transient};
-    use Effect::{MaybeApplied, NotApplied};
-    let no_token = detail("Organization context is required. Please login again.");
-    let narrow = detail(
-        "This token is not scoped for write access to leads. It needs the leads:write scope.",
-    );
-    check(
-        data(403, &no_token),
-        PermanentConfig,
-        NotApplied,
-        Some(Scope::Target),
-        None,
-    );
-    check(
-        data(403, &narrow),
-        PermanentConfig,
-        NotApplied,
-        Some(Scope::Target),
-        None,
-    );
-    check(html(301), PermanentConfig, NotApplied, None, None);
-    check(
-        data(400, &field("phone", "Enter a valid phone number")),
-        PermanentData,
-        NotApplied,
-        None,
-        Some("phone"),
-    );
-    check(
-        data(400, &json!({"assigned_to": ["'x' is not a valid id."]})),
-        PermanentData,
-        NotApplied,
-        None,
-        None,
-    );
-    check(html(400), PermanentData, NotApplied, None, None);
-    check(
-        data(415, &detail("Unsupported media type")),
-        PermanentConfig,
-        NotApplied,
-        None,
-        None,
-    );
-    check(
-        data(405, &detail("Method not allowed.")),
-        PermanentConfig,
-        NotApplied,
-        None,
-        None,
-    );
-    check(html(500), Transient, MaybeApplied, None, None);
-    check(
-        data(429, &detail("Too many posts. Try again later.")),
-        Transient,
-        NotApplied,
-        None,
-        None,
-    );
+        ran.failure().clone()
+    });
 }
 
 /// Rule 5: the credential error shows at the look-up already, and nothing is created.

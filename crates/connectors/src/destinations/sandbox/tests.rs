@@ -1,7 +1,7 @@
 use super::*;
 use crate::contract::{self, Given, Ran, json, run};
 use emanet_core::call::{Answer, HeaderValue};
-use emanet_core::classify::{Class, Effect, Scope};
+use emanet_core::classify::{Class, Effect};
 use serde_json::{Value, json as value};
 
 fn sandbox(values: Value) -> Box<dyn Destination> {
@@ -171,35 +171,28 @@ fn its_means_against_doubles_can_be_taken_away() {
 /// ERR-6: the code goes before the status.
 #[test]
 fn its_codes_have_class_and_effect() {
-    for (status, code, class) in [
-        (400, "deleted_field", Class::PermanentConfig),
-        (401, "token_expired", Class::PermanentConfig),
-        (429, "rate_limited", Class::Transient),
-        (503, "maintenance", Class::Transient),
-    ] {
-        let answer = json(
-            status,
-            &value!({"error": {"code": code, "message": "…", "field": "phone"}}),
-        );
-        for failing in ["look_up", "create"] {
-            let ran = run(&*sandbox(value!({})), &lead(), |call| {
-                if call.name == failing {
-                    answer.clone()
-                } else {
-                    empty(call)
-                }
-            });
-            let failure = ran.failure();
-            assert_eq!(
-                (failure.class, failure.effect),
-                (class, Effect::NotApplied),
-                "{code}"
-            );
-            assert_eq!(failure.vendor_code.as_deref(), Some(code));
-            assert_eq!(failure.field.as_deref(), Some("phone"));
-            assert_eq!(failure.scope, Scope::Target);
-        }
-    }
+    contract::answers_mean_what_is_recorded(include_str!("fixtures/errors.json"), |answer| {
+        let ran = run(&*sandbox(value!({})), &lead(), |call| {
+            if call.name == "create" {
+                answer.clone()
+            } else {
+                empty(call)
+            }
+        });
+        ran.failure().clone()
+    });
+}
+
+/// The same answer to a look-up changed nothing.
+#[test]
+fn a_failed_look_up_changed_nothing() {
+    let ran = run(&*sandbox(value!({})), &lead(), |_| {
+        contract::answer(500, "", b"")
+    });
+    assert_eq!(
+        (ran.failure().class, ran.failure().effect),
+        (Class::Transient, Effect::NotApplied)
+    );
 }
 
 /// F38, H64: twenty answers that say success and prove nothing: looked for in the same run, never created again.

@@ -94,6 +94,11 @@ fn it_keeps_the_contract() {
 }
 
 #[test]
+fn recorded_requests_read_as_recorded() {
+    contract::requests_read_as_recorded(&*plain(), include_str!("fixtures/requests.json"));
+}
+
+#[test]
 fn urlencoded_bodies_are_read() {
     check(
         &post(
