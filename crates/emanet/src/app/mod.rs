@@ -76,7 +76,6 @@ pub async fn start(start: Start, env: Env) -> Result<Running, AppError> {
     let installation = Arc::new(Current::new(in_force.installation));
     let metrics = Arc::new(Metrics::new());
     let sandbox = Arc::new(Sandbox::new(Arc::clone(&store), env.clone()));
-    sandbox.configure(&installation.get());
     let transport = transport(&document, &sandbox, &metrics, &env)?;
     let wake = Arc::new(Notify::new());
     let (stop, stopping) = watch::channel(false);
@@ -143,7 +142,7 @@ fn transport(
         ..Options::default()
     };
     let http: Arc<dyn Transport> = Arc::new(HttpTransport::new(options, env)?);
-    let all: Arc<dyn Transport> = Arc::new(SandboxTransport::new(Arc::clone(sandbox), http));
+    let all: Arc<dyn Transport> = Arc::new(SandboxTransport { sandbox: Arc::clone(sandbox), inner: http });
     Ok(Arc::new(Counted::new(all, Arc::clone(metrics))))
 }
 

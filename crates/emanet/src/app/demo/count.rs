@@ -2,6 +2,7 @@
 
 use super::traffic::Sent;
 use super::{AppError, Running};
+use crate::sandbox::Calls;
 use emanet_core::ids::DestinationId;
 use emanet_core::step::EventState;
 use emanet_store::{Filter, Page, SandboxFilter, Status};
@@ -18,7 +19,7 @@ pub struct Tally {
     lost: u64,
     /// More than one record in the CRM for one event.
     doubled: u64,
-    calls: Vec<(String, u64)>,
+    calls: Calls,
 }
 
 impl Tally {
@@ -65,8 +66,12 @@ impl Tally {
         let Status { received, done, held, dead, ignored, .. } = self.status;
         let mut crm = comfy_table::Table::new();
         crm.load_preset(comfy_table::presets::UTF8_FULL_CONDENSED).set_header(["What the CRM did", "times"]);
-        for (what, times) in &self.calls {
-            crm.add_row([what.clone(), times.to_string()]);
+        for (fault, times) in &self.calls.faults {
+            let name = serde_json::to_value(fault).unwrap_or_default();
+            crm.add_row([name.as_str().unwrap_or_default().replace('_', " "), times.to_string()]);
+        }
+        for (what, times) in [("records made", self.calls.made), ("calls answered", self.answered())] {
+            crm.add_row([what.to_owned(), times.to_string()]);
         }
         let mut sum = comfy_table::Table::new();
         sum.load_preset(comfy_table::presets::UTF8_FULL_CONDENSED);
@@ -75,11 +80,13 @@ impl Tally {
         let [received, done, held, dead, ignored] = figures;
         let (lost, doubled) = (self.lost.to_string(), self.doubled.to_string());
         sum.add_row([&received, "=", &done, "+", &held, "+", &dead, "+", &ignored, "", &lost, &doubled]);
-        format!("{crm}\n\n{} requests, {} of them repeats or refused, in {seconds:.0} s\n{sum}", self.requests, self.requests - self.sent_once())
+        let repeats = self.requests.saturating_sub(self.status.received);
+        format!("{crm}\n\n{} requests, {repeats} of them repeats, in {seconds:.0} s\n{sum}", self.requests)
     }
 
-    fn sent_once(&self) -> u64 {
-        self.status.received
+    fn answered(&self) -> u64 {
+        let Calls { reads, creates, updates, others, .. } = self.calls;
+        reads + creates + updates + others
     }
 
     /// Whether the promise held.
