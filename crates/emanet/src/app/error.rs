@@ -27,7 +27,9 @@ pub enum AppError {
     #[error(transparent)]
     Roots(#[from] crate::transport::RootsError),
     /// The address.
-    #[error("cannot listen on {listen}: {source}; is another program there? Choose another with --listen")]
+    #[error(
+        "cannot listen on {listen}: {source}; is another program there? Choose another with --listen"
+    )]
     Listen {
         /// Which.
         listen: SocketAddr,

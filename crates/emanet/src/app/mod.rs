@@ -70,7 +70,11 @@ pub async fn start(start: Start, env: Env) -> Result<Running, AppError> {
     let lock = data_dir.lock()?;
     let keyring = Arc::new(data_dir.keyring(&lock, key_from_environment(), &env)?);
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(data_dir.path())?);
-    let keeper = Keeper { store: Arc::clone(&store), keyring: Arc::clone(&keyring), env: env.clone() };
+    let keeper = Keeper {
+        store: Arc::clone(&store),
+        keyring: Arc::clone(&keyring),
+        env: env.clone(),
+    };
     let in_force = keeper.start(start.file.as_ref()).await?;
     let document = in_force.document;
     let installation = Arc::new(Current::new(in_force.installation));
@@ -90,10 +94,17 @@ pub async fn start(start: Start, env: Env) -> Result<Running, AppError> {
     )
     .await?;
     let listen = start.listen.unwrap_or(document.server.listen);
-    let listener = tokio::net::TcpListener::bind(listen).await.map_err(|source| AppError::Listen { listen, source })?;
-    let address = listener.local_addr().map_err(|source| AppError::Listen { listen, source })?;
+    let listener = tokio::net::TcpListener::bind(listen)
+        .await
+        .map_err(|source| AppError::Listen { listen, source })?;
+    let address = listener
+        .local_addr()
+        .map_err(|source| AppError::Listen { listen, source })?;
     let socket = data_dir.socket();
-    let local = Listener::local(&socket).map_err(|source| AppError::Socket { path: socket.clone(), source })?;
+    let local = Listener::local(&socket).map_err(|source| AppError::Socket {
+        path: socket.clone(),
+        source,
+    })?;
     let (console, login) = Console::new(Arc::clone(&store), Arc::clone(&installation), env.clone());
     let intake = Intake {
         store: Arc::clone(&store),
@@ -104,29 +115,59 @@ pub async fn start(start: Start, env: Env) -> Result<Running, AppError> {
         wake: Arc::clone(&wake),
         limits: ingest::Limits::default(),
     };
-    let health = Health { store: Arc::clone(&store), metrics, env: env.clone(), stop: stopping.clone() };
-    let open = ingest::router(intake).merge(telemetry::router(health)).merge(console.router());
+    let health = Health {
+        store: Arc::clone(&store),
+        metrics,
+        env: env.clone(),
+        stop: stopping.clone(),
+    };
+    let open = ingest::router(intake)
+        .merge(telemetry::router(health))
+        .merge(console.router());
     let api = Arc::new(Api {
         store: Arc::clone(&store),
         installation: Arc::clone(&installation),
         keeper,
         data_dir,
         transport,
-        sandbox: Arc::clone(&sandbox),
         env: env.clone(),
         wake,
         wake_scheduler: Arc::clone(&parts.wake_scheduler),
+        base_url: Some(format!("http://{}", ready::reachable(address))),
         applying: Mutex::new(()),
     });
-    let limits = http_server::Limits { trusted_proxies: document.server.trusted_proxies.clone(), ..http_server::Limits::default() };
+    let limits = http_server::Limits {
+        trusted_proxies: document.server.trusted_proxies.clone(),
+        ..http_server::Limits::default()
+    };
     let mut tasks = JoinSet::new();
     tasks.spawn_blocking(normalise::warm);
-    tasks.spawn(http_server::serve(Listener::Tcp(listener), api::trace::traced(open, &env), limits.clone(), stopping.clone()));
-    tasks.spawn(http_server::serve(local, api::trace::traced(api.router(), &env), limits, stopping));
+    tasks.spawn(http_server::serve(
+        Listener::Tcp(listener),
+        api::trace::traced(open, env.clone()),
+        limits.clone(),
+        stopping.clone(),
+    ));
+    tasks.spawn(http_server::serve(
+        local,
+        api::trace::traced(api.router(), env.clone()),
+        limits,
+        stopping,
+    ));
     tasks.spawn(engine::run(Arc::clone(&parts)));
     tasks.spawn(scheduler::run(Arc::clone(&parts)));
     let ready = Ready::new(&document, &installation.get(), address, &socket, &login);
-    Ok(Running { ready, store, installation, sandbox, parts, stop, tasks, socket, _lock: lock })
+    Ok(Running {
+        ready,
+        store,
+        installation,
+        sandbox,
+        parts,
+        stop,
+        tasks,
+        socket,
+        _lock: lock,
+    })
 }
 
 /// What performs calls: the network, behind it the CRM inside the product, all of it counted.
@@ -142,7 +183,10 @@ fn transport(
         ..Options::default()
     };
     let http: Arc<dyn Transport> = Arc::new(HttpTransport::new(options, env)?);
-    let all: Arc<dyn Transport> = Arc::new(SandboxTransport { sandbox: Arc::clone(sandbox), inner: http });
+    let all: Arc<dyn Transport> = Arc::new(SandboxTransport {
+        sandbox: Arc::clone(sandbox),
+        inner: http,
+    });
     Ok(Arc::new(Counted::new(all, Arc::clone(metrics))))
 }
 
@@ -182,4 +226,3 @@ impl Running {
 
 /// Tasks that run as long as the installation does: two listeners, the engine, the scheduler.
 const PARTS: usize = 4;
-

@@ -18,10 +18,22 @@ pub struct Ready {
 
 impl Ready {
     /// Of a running installation.
-    pub fn new(document: &Document, installation: &Installation, address: SocketAddr, socket: &Path, login: &Login) -> Self {
+    pub fn new(
+        document: &Document,
+        installation: &Installation,
+        address: SocketAddr,
+        socket: &Path,
+        login: &Login,
+    ) -> Self {
         let here = format!("http://{}", reachable(address));
-        let outside = document.server.public_url.as_ref().map_or_else(|| here.clone(), |url| url.as_str().trim_end_matches('/').to_owned());
-        let intake = installation.sources.values().map(|s| (s.name.clone(), format!("{outside}/in/{}", s.token.expose())));
+        let outside = document.server.public_url.as_ref().map_or_else(
+            || here.clone(),
+            |url| url.as_str().trim_end_matches('/').to_owned(),
+        );
+        let intake = installation
+            .sources
+            .values()
+            .map(|s| (s.name.clone(), format!("{outside}/in/{}", s.token.expose())));
         Self {
             api: format!("unix:{}", socket.display()),
             console: format!("{here}/console"),
@@ -32,7 +44,10 @@ impl Ready {
 
     /// Address of a source's intake.
     pub fn intake(&self, source: &str) -> Option<&str> {
-        self.intake.iter().find(|(name, _)| name == source).map(|(_, url)| url.as_str())
+        self.intake
+            .iter()
+            .find(|(name, _)| name == source)
+            .map(|(_, url)| url.as_str())
     }
 
     /// The one-time login.
@@ -42,7 +57,11 @@ impl Ready {
 
     /// The fixed point of design 6.
     pub fn json(&self) -> Value {
-        let intake: Map<String, Value> = self.intake.iter().map(|(name, url)| (name.clone(), json!(url))).collect();
+        let intake: Map<String, Value> = self
+            .intake
+            .iter()
+            .map(|(name, url)| (name.clone(), json!(url)))
+            .collect();
         json!({ "ready": true, "api": self.api, "console": self.console, "login": self.login, "intake": intake })
     }
 
@@ -54,7 +73,11 @@ impl Ready {
             format!("  Console   {}", self.console),
             format!("  Log in    {}   (works once)", self.login),
         ];
-        lines.extend(self.intake.iter().map(|(name, url)| format!("  Leads in  {url}   (source {name})")));
+        lines.extend(
+            self.intake
+                .iter()
+                .map(|(name, url)| format!("  Leads in  {url}   (source {name})")),
+        );
         if let Some((_, url)) = self.intake.first() {
             lines.extend([
                 String::new(),
@@ -69,12 +92,15 @@ impl Ready {
 
 impl std::fmt::Debug for Ready {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ready").field("api", &self.api).field("console", &self.console).finish_non_exhaustive()
+        f.debug_struct("Ready")
+            .field("api", &self.api)
+            .field("console", &self.console)
+            .finish_non_exhaustive()
     }
 }
 
 /// An address a browser on this machine can open: one that listens everywhere is reached on loopback.
-fn reachable(address: SocketAddr) -> SocketAddr {
+pub(super) fn reachable(address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port())
     } else {

@@ -22,6 +22,8 @@ pub struct ServeOptions {
     pub json: bool,
     /// How log lines look.
     pub log_format: LogFormat,
+    /// Which log lines are written (`info,emanet=debug`).
+    pub log_filter: String,
 }
 
 /// Runs until SIGTERM or SIGINT; then ends in order.
@@ -29,11 +31,19 @@ pub struct ServeOptions {
 /// # Errors
 /// Whatever keeps it from running.
 pub async fn serve(options: ServeOptions) -> Result<(), AppError> {
-    telemetry::init(options.log_format, &log_filter())?;
+    telemetry::init(options.log_format, &options.log_filter)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(AppError::Signals)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(AppError::Signals)?;
     let file = options.config.as_deref().map(read).transpose()?;
-    let mut running = start(Start { data_dir: options.data_dir, listen: options.listen, file }, Env::system()).await?;
+    let mut running = start(
+        Start {
+            data_dir: options.data_dir,
+            listen: options.listen,
+            file,
+        },
+        Env::system(),
+    )
+    .await?;
     announce(&running, options.json);
     let broken = tokio::select! {
         _ = terminate.recv() => None,
@@ -45,21 +55,25 @@ pub async fn serve(options: ServeOptions) -> Result<(), AppError> {
     broken.map_or(Ok(()), Err)
 }
 
-/// `EMANET_LOG`, in the form `info,emanet=debug`.
-pub fn log_filter() -> String {
-    std::env::var("EMANET_LOG").unwrap_or_else(|_| "info".into())
-}
-
 /// Reads a configuration file.
 ///
 /// # Errors
 /// If it cannot be read.
 pub fn read(path: &Path) -> Result<File, AppError> {
-    let text = std::fs::read_to_string(path).map_err(|source| AppError::File { path: path.into(), source })?;
-    Ok(File { name: path.display().to_string(), text: Secret::new(text) })
+    let text = std::fs::read_to_string(path).map_err(|source| AppError::File {
+        path: path.into(),
+        source,
+    })?;
+    Ok(File {
+        name: path.display().to_string(),
+        text: Secret::new(text),
+    })
 }
 
-#[expect(clippy::print_stdout, reason = "the ready line is what the caller waits for")]
+#[expect(
+    clippy::print_stdout,
+    reason = "the ready line is what the caller waits for"
+)]
 fn announce(running: &Running, as_json: bool) {
     if as_json {
         println!("{}", running.ready.json());

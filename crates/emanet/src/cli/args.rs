@@ -103,6 +103,9 @@ pub(super) struct Demo {
     /// Seed of everything random in it
     #[arg(long, value_name = "S")]
     pub(super) seed: Option<u64>,
+    /// Keep it running at the end, for a look at the console
+    #[arg(long)]
+    pub(super) keep: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! How the program ends: exit codes, and the one error of the command line.
 
+use crate::app::AppError;
 use std::process::ExitCode;
 
 /// Exit codes; they are part of the interface and shown in `emanet --help`.
@@ -60,6 +61,18 @@ impl Failed {
     /// Without another word: the output has said it.
     pub fn said(exit: Exit) -> Self {
         Self::new(exit, "")
+    }
+}
+
+impl From<AppError> for Failed {
+    fn from(error: AppError) -> Self {
+        let exit = match error {
+            AppError::Configuration(_) | AppError::DataDir(_) | AppError::File { .. } => {
+                Exit::Refused
+            }
+            _ => Exit::Failed,
+        };
+        Self::new(exit, error.to_string())
     }
 }
 

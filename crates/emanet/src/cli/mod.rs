@@ -63,7 +63,7 @@ async fn run(cli: Cli) -> Result<(), Failed> {
     let output = Output { json: common.json };
     match cli.command {
         Command::Serve(args) => {
-            app::serve(app::ServeOptions {
+            app::serve::serve(app::serve::ServeOptions {
                 data_dir: common.data_dir,
                 listen: args.listen,
                 config: args.config,
@@ -71,15 +71,18 @@ async fn run(cli: Cli) -> Result<(), Failed> {
                 log_format: args.log_format,
                 log_filter: args.log,
             })
-            .await
+            .await?;
+            Ok(())
         }
         Command::Demo(args) => {
-            app::demo(app::DemoOptions {
+            app::demo::demo(app::demo::DemoOptions {
                 leads: args.leads,
                 seed: args.seed,
                 json: common.json,
+                keep: args.keep,
             })
-            .await
+            .await?;
+            Ok(())
         }
         Command::Completions { shell } => completions(output, shell),
         Command::Config(Config::Check { file }) => changing::config_check(output, &file),

@@ -286,12 +286,18 @@ fn send_off(
     workers: &mut JoinSet<()>,
 ) {
     let working = Arc::new(parts.leases.hold(claim.lease, until));
-    let Some(slot) = parts
+    let slot = parts
         .targets
-        .slot(claim.target, installation.limits(claim.target))
-    else {
-        // Cannot happen while one dispatcher hands out the slots; the lease would lapse by itself.
-        tracing::warn!(event.id = %claim.lease.event, "no slot for a claimed event");
+        .slot(claim.target, installation.limits(claim.target));
+    let Some(slot) = slot else {
+        // A worker that came over from another target took the slot in the meantime.
+        let parts = Arc::clone(parts);
+        workers.spawn(async move {
+            let now = parts.env.now();
+            if let Err(error) = parts.store.hand_back(claim.lease, claim.target, now).await {
+                tracing::warn!(event.id = %claim.lease.event, error = %error, "a claim could not be given back; it will lapse");
+            }
+        });
         return;
     };
     let carrier = Carrier {

@@ -10,5 +10,5 @@ pub use calls::Counted;
 pub use health::{Health, router};
 #[cfg(test)]
 pub(crate) use logs::captured;
-pub use logs::{LogFormat, init};
+pub use logs::{InitError, LogFormat, init};
 pub use metrics::{IntakeOutcome, Metrics};

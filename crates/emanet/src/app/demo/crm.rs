@@ -23,7 +23,12 @@ pub struct Director {
 impl Director {
     /// For one run; the moods are the same for the same seed.
     pub fn new(running: &Running, crm: DestinationId, seed: u64) -> Self {
-        let workspace = running.installation.get().destinations.get(&crm).map(|d| d.workspace);
+        let workspace = running
+            .installation
+            .get()
+            .destinations
+            .get(&crm)
+            .map(|d| d.workspace);
         Self {
             sandbox: Arc::clone(&running.sandbox),
             parts: Arc::clone(&running.parts),
@@ -39,14 +44,17 @@ impl Director {
     /// # Errors
     /// If the store fails.
     pub async fn act(&self, sent: u64, total: u64) -> Result<(), AppError> {
-        let due = usize::try_from(sent * self.moods.len() as u64 / total.max(1)).unwrap_or(usize::MAX);
+        let due =
+            usize::try_from(sent * self.moods.len() as u64 / total.max(1)).unwrap_or(usize::MAX);
         let due = due.min(self.moods.len() - 1);
         if self.mood.swap(due, Ordering::Relaxed) != due
             && let Some(mood) = self.moods.get(due)
         {
             self.sandbox.set_faults(self.crm, mood.clone());
         }
-        let wrong = |mood: &Faults| mood.contains_key(&Fault::TokenExpired) || mood.contains_key(&Fault::DeletedField);
+        let wrong = |mood: &Faults| {
+            mood.contains_key(&Fault::TokenExpired) || mood.contains_key(&Fault::DeletedField)
+        };
         if self.moods.get(due).is_some_and(|mood| !wrong(mood)) {
             self.replay_if_needed().await?;
         }
@@ -68,7 +76,14 @@ impl Director {
     /// If the store fails.
     pub async fn replay_if_needed(&self) -> Result<(), AppError> {
         let target = Target::Destination(self.crm);
-        let State::Open { reason: Reason::Config, cause, .. } = self.parts.targets.state(target) else { return Ok(()) };
+        let State::Open {
+            reason: Reason::Config,
+            cause,
+            ..
+        } = self.parts.targets.state(target)
+        else {
+            return Ok(());
+        };
         let now = self.parts.env.now();
         let filter = Filter {
             workspace: Some(self.workspace),
@@ -99,10 +114,19 @@ impl Director {
 
 /// Every way to fail, in shuffled order, with good spells between.
 fn moods(chance: &mut fastrand::Rng) -> Vec<Faults> {
-    let soon = |rule: Rule| Rule { retry_after_seconds: Some(1), ..rule };
-    let slow = Rule { delay_ms: Some(400), ..Rule::chance(0.3) };
+    let soon = |rule: Rule| Rule {
+        retry_after_seconds: Some(1),
+        ..rule
+    };
+    let slow = Rule {
+        delay_ms: Some(400),
+        ..Rule::chance(0.3)
+    };
     let mut moods: Vec<Faults> = vec![
-        Faults::from([(Fault::TimeoutAfterCommit, Rule::chance(0.4)), (Fault::SearchLag, Rule::times(1))]),
+        Faults::from([
+            (Fault::TimeoutAfterCommit, Rule::chance(0.4)),
+            (Fault::SearchLag, Rule::times(1)),
+        ]),
         Faults::from([(Fault::CutAfterCommit, Rule::chance(0.4))]),
         Faults::from([(Fault::BrokenBody, Rule::chance(0.4))]),
         Faults::from([(Fault::NeverSent, Rule::chance(0.5))]),
@@ -112,8 +136,14 @@ fn moods(chance: &mut fastrand::Rng) -> Vec<Faults> {
         Faults::from([(Fault::TokenExpired, Rule::always())]),
         Faults::from([(Fault::DeletedField, Rule::always())]),
         Faults::from([(Fault::RefuseData, Rule::chance(0.1))]),
-        Faults::from([(Fault::Slow, slow), (Fault::CutAfterCommit, Rule::chance(0.1))]),
+        Faults::from([
+            (Fault::Slow, slow),
+            (Fault::CutAfterCommit, Rule::chance(0.1)),
+        ]),
     ];
     chance.shuffle(&mut moods);
-    moods.into_iter().flat_map(|mood| [mood, Faults::default()]).collect()
+    moods
+        .into_iter()
+        .flat_map(|mood| [mood, Faults::default()])
+        .collect()
 }

@@ -24,8 +24,8 @@ pub struct DemoOptions {
     pub json: bool,
     /// How many leads to send.
     pub leads: u32,
-    /// Seed of everything random: traffic, faults, delays.
-    pub seed: u64,
+    /// Seed of everything random (traffic, faults, delays); drawn if none is given.
+    pub seed: Option<u64>,
     /// Keep it running afterwards, for a look at the console.
     pub keep: bool,
 }
@@ -75,16 +75,43 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// # Errors
 /// If a lead was lost or doubled, the sum does not close, or the installation does not run.
 pub async fn demo(options: DemoOptions) -> Result<(), AppError> {
-    telemetry::init(LogFormat::Text, &std::env::var("EMANET_LOG").unwrap_or_else(|_| "off".into()))?;
-    let dir = tempfile::Builder::new().prefix("emanet-demo-").tempdir().map_err(|source| AppError::File { path: std::env::temp_dir(), source })?;
+    telemetry::init(
+        LogFormat::Text,
+        &std::env::var("EMANET_LOG").unwrap_or_else(|_| "off".into()),
+    )?;
+    let dir = tempfile::Builder::new()
+        .prefix("emanet-demo-")
+        .tempdir()
+        .map_err(|source| AppError::File {
+            path: std::env::temp_dir(),
+            source,
+        })?;
+    let seed = options
+        .seed
+        .unwrap_or_else(|| u64::from(u32::from_le_bytes(Env::system().bytes())));
     let started = Instant::now();
-    let file = File { name: "the demo's configuration".into(), text: Secret::new(CONFIG) };
+    let file = File {
+        name: "the demo's configuration".into(),
+        text: Secret::new(CONFIG),
+    };
     let listen = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-    let running = start(Start { data_dir: dir.path().join("data"), listen, file: Some(file) }, Env::seeded(options.seed)).await?;
+    let running = start(
+        Start {
+            data_dir: dir.path().join("data"),
+            listen,
+            file: Some(file),
+        },
+        Env::seeded(seed),
+    )
+    .await?;
     if !options.json {
-        say(&format!("A CRM that fails in every way, and {} leads on their way to it.\nWatch: {}\n", options.leads, running.ready.login()));
+        say(&format!(
+            "A CRM that fails in every way, and {} leads on their way to it (seed {seed}).\nWatch: {}\n",
+            options.leads,
+            running.ready.login()
+        ));
     }
-    let tally = under_fire(&running, &options).await?;
+    let tally = under_fire(&running, &options, seed).await?;
     let seconds = started.elapsed().as_secs_f64();
     if options.json {
         say(&tally.json(seconds).to_string());
@@ -99,12 +126,20 @@ pub async fn demo(options: DemoOptions) -> Result<(), AppError> {
     tally.verdict().map_err(AppError::Demo)
 }
 
-async fn under_fire(running: &Running, options: &DemoOptions) -> Result<Tally, AppError> {
+async fn under_fire(
+    running: &Running,
+    options: &DemoOptions,
+    seed: u64,
+) -> Result<Tally, AppError> {
     let crm = sandbox_of(running)?;
-    let intake = running.ready.intake("web").ok_or_else(|| AppError::Demo("there is no source to send to".into()))?.to_owned();
+    let intake = running
+        .ready
+        .intake("web")
+        .ok_or_else(|| AppError::Demo("there is no source to send to".into()))?
+        .to_owned();
     let bar = progress(options);
-    let director = crm::Director::new(running, crm, options.seed);
-    let traffic = traffic::Traffic::new(options.seed, options.leads);
+    let director = crm::Director::new(running, crm, seed);
+    let traffic = traffic::Traffic::new(seed, options.leads);
     let sent = {
         let sending = traffic.send(&intake, &bar);
         tokio::pin!(sending);
@@ -121,7 +156,10 @@ async fn under_fire(running: &Running, options: &DemoOptions) -> Result<Tally, A
     loop {
         let status = running.store.status(None, running.parts.env.now()).await?;
         let left = status.pending + status.processing + status.held;
-        bar.set_message(format!("{} delivered, {} held, {left} on their way", status.done, status.held));
+        bar.set_message(format!(
+            "{} delivered, {} held, {left} on their way",
+            status.done, status.held
+        ));
         if left == 0 || Instant::now() > deadline {
             break;
         }
@@ -134,13 +172,24 @@ async fn under_fire(running: &Running, options: &DemoOptions) -> Result<Tally, A
 
 fn sandbox_of(running: &Running) -> Result<DestinationId, AppError> {
     let installation = running.installation.get();
-    let crm = installation.destinations.values().find(|d| d.kind.kind == "sandbox").map(|d| d.id);
+    let crm = installation
+        .destinations
+        .values()
+        .find(|d| d.kind.kind == "sandbox")
+        .map(|d| d.id);
     crm.ok_or_else(|| AppError::Demo("there is no sandbox CRM to deliver to".into()))
 }
 
 /// A bar on a terminal, nothing elsewhere.
 fn progress(options: &DemoOptions) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(options.leads.into()), if options.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() });
+    let bar = ProgressBar::with_draw_target(
+        Some(options.leads.into()),
+        if options.json {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        },
+    );
     if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} leads  {msg}") {
         bar.set_style(style);
     }

@@ -41,7 +41,11 @@ impl Traffic {
     /// So many visitors, the same for the same seed.
     pub fn new(seed: u64, leads: u32) -> Self {
         let mut chance = fastrand::Rng::with_seed(seed);
-        Self { visitors: (0..leads).map(|number| visitor(number, &mut chance)).collect() }
+        Self {
+            visitors: (0..leads)
+                .map(|number| visitor(number, &mut chance))
+                .collect(),
+        }
     }
 
     /// Sends everything; each repeat goes out at the same time as its original.
@@ -57,11 +61,16 @@ impl Traffic {
             }
             for _ in 0..visitor.times {
                 let (intake, visitor) = (intake.to_owned(), visitor.clone());
-                sending.spawn(async move { (visitor.submission.clone(), post(&intake, &visitor.form).await) });
+                sending.spawn(async move {
+                    (
+                        visitor.submission.clone(),
+                        post(&intake, &visitor.form).await,
+                    )
+                });
             }
             bar.inc(1);
             // A steady stream, so that the CRM's moods have time to change.
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::sleep(std::time::Duration::from_millis(40)).await;
         }
         while !sending.is_empty() {
             note(&mut sent, sending.join_next().await)?;
@@ -72,8 +81,13 @@ impl Traffic {
 
 type Answered = (String, Result<Option<String>, std::io::Error>);
 
-fn note(sent: &mut Sent, answered: Option<Result<Answered, tokio::task::JoinError>>) -> Result<(), AppError> {
-    let Some(answered) = answered else { return Ok(()) };
+fn note(
+    sent: &mut Sent,
+    answered: Option<Result<Answered, tokio::task::JoinError>>,
+) -> Result<(), AppError> {
+    let Some(answered) = answered else {
+        return Ok(());
+    };
     let (submission, event) = answered.map_err(|e| AppError::Demo(e.to_string()))?;
     sent.requests += 1;
     match event.map_err(|e| AppError::Demo(format!("the intake cannot be reached: {e}")))? {
@@ -85,16 +99,36 @@ fn note(sent: &mut Sent, answered: Option<Result<Answered, tokio::task::JoinErro
     Ok(())
 }
 
-const FIRST: &[&str] = &["Ayşe", "Mehmet", "Zeynep", "Çağrı", "Işıl", "İrem", "Ömer", "Şule", "Uğur", "Gülşah"];
-const LAST: &[&str] = &["Yılmaz", "Şahin", "Öztürk", "Çelik", "Işık", "Güneş", "Aydın", "Kılıç", "Doğan", "Ünal"];
+const FIRST: &[&str] = &[
+    "Ayşe", "Mehmet", "Zeynep", "Çağrı", "Işıl", "İrem", "Ömer", "Şule", "Uğur", "Gülşah",
+];
+const LAST: &[&str] = &[
+    "Yılmaz", "Şahin", "Öztürk", "Çelik", "Işık", "Güneş", "Aydın", "Kılıç", "Doğan", "Ünal",
+];
 
 fn visitor(number: u32, chance: &mut fastrand::Rng) -> Visitor {
     let submission = format!("demo-{number:05}");
-    let pick = |chance: &mut fastrand::Rng, names: &[&'static str]| names.get(chance.usize(..names.len())).copied().unwrap_or_default();
+    let pick = |chance: &mut fastrand::Rng, names: &[&'static str]| {
+        names
+            .get(chance.usize(..names.len()))
+            .copied()
+            .unwrap_or_default()
+    };
     let name = format!("{} {}", pick(chance, FIRST), pick(chance, LAST));
     let email = format!("demo{number}@example.com");
-    let phone = format!("053{} {:03} {:02} {:02}", chance.u32(0..10), chance.u32(100..1000), chance.u32(10..100), chance.u32(10..100));
-    let mut form = vec![("emanet_id", submission.clone()), ("ad_soyad", name), ("telefon", phone), ("e_posta", email)];
+    let phone = format!(
+        "053{} {:03} {:02} {:02}",
+        chance.u32(0..10),
+        chance.u32(100..1000),
+        chance.u32(10..100),
+        chance.u32(10..100)
+    );
+    let mut form = vec![
+        ("emanet_id", submission.clone()),
+        ("ad_soyad", name),
+        ("telefon", phone),
+        ("e_posta", email),
+    ];
     match chance.u32(0..100) {
         // No phone, but an e-mail: delivered, tagged, with a task to check it.
         0..5 => set(&mut form, "telefon", "yok"),
@@ -106,11 +140,23 @@ fn visitor(number: u32, chance: &mut fastrand::Rng) -> Visitor {
         // A robot: it fills in what people do not see.
         7..9 => form.push(("website_url", "https://spam.example".into())),
         // A test lead.
-        9..11 => set(&mut form, "ad_soyad", "<test lead: dummy data for full_name>"),
+        9..11 => set(
+            &mut form,
+            "ad_soyad",
+            "<test lead: dummy data for full_name>",
+        ),
         _ => {}
     }
-    let times = if chance.u32(0..100) < 12 { chance.u32(2..5) } else { 1 };
-    Visitor { submission, form, times }
+    let times = if chance.u32(0..100) < 12 {
+        chance.u32(2..5)
+    } else {
+        1
+    };
+    Visitor {
+        submission,
+        form,
+        times,
+    }
 }
 
 fn set(form: &mut [(&'static str, String)], field: &str, value: &str) {

@@ -13,9 +13,13 @@ pub async fn post(url: &str, form: &[(&'static str, String)]) -> Result<Option<S
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(80);
     let stream = TcpStream::connect((host, port)).await?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(Error::other)?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(Error::other)?;
     let connection = tokio::spawn(connection);
-    let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form.iter().map(|(k, v)| (*k, v.as_str()))).finish();
+    let body = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(form.iter().map(|(k, v)| (*k, v.as_str())))
+        .finish();
     let request = Request::builder()
         .method(Method::POST)
         .uri(url.path())
@@ -26,9 +30,17 @@ pub async fn post(url: &str, form: &[(&'static str, String)]) -> Result<Option<S
         .map_err(Error::other)?;
     let answer = sender.send_request(request).await.map_err(Error::other)?;
     let ok = answer.status() == hyper::StatusCode::OK;
-    let body = answer.into_body().collect().await.map_err(Error::other)?.to_bytes();
+    let body = answer
+        .into_body()
+        .collect()
+        .await
+        .map_err(Error::other)?
+        .to_bytes();
     connection.abort();
     let json: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
-    let event = json.pointer("/events/0/id").and_then(|id| id.as_str()).map(str::to_owned);
+    let event = json
+        .pointer("/events/0/id")
+        .and_then(|id| id.as_str())
+        .map(str::to_owned);
     Ok(event.filter(|_| ok))
 }
