@@ -76,10 +76,13 @@ pub async fn start(start: Start, env: Env) -> Result<Running, AppError> {
         env: env.clone(),
     };
     let in_force = keeper.start(start.file.as_ref()).await?;
+    let sandbox = Arc::new(Sandbox::new(Arc::clone(&store), env.clone()));
+    for (destination, faults) in in_force.sandbox_faults() {
+        sandbox.set_faults(destination, faults);
+    }
     let document = in_force.document;
     let installation = Arc::new(Current::new(in_force.installation));
     let metrics = Arc::new(Metrics::new());
-    let sandbox = Arc::new(Sandbox::new(Arc::clone(&store), env.clone()));
     let transport = transport(&document, &sandbox, &metrics, &env)?;
     let wake = Arc::new(Notify::new());
     let (stop, stopping) = watch::channel(false);
@@ -130,6 +133,7 @@ pub async fn start(start: Start, env: Env) -> Result<Running, AppError> {
         keeper,
         data_dir,
         transport,
+        sandbox: Some(Arc::clone(&sandbox)),
         env: env.clone(),
         wake,
         wake_scheduler: Arc::clone(&parts.wake_scheduler),

@@ -124,8 +124,12 @@ impl Runner<'_> {
                     story.note(&call, &outcome, before, env.now());
                     match outcome {
                         Outcome::Answered(answer) => story.run.push(Exchange { call, answer }),
-                        Outcome::NotSent(why) => break Err(classify::not_sent(why)),
-                        Outcome::Unknown(why) => break Err(classify::broken(why)),
+                        Outcome::NotSent(why) => {
+                            break Err(story.not_less_than_done(classify::not_sent(why)));
+                        }
+                        Outcome::Unknown(why) => {
+                            break Err(story.not_less_than_done(classify::broken(why)));
+                        }
                     }
                 }
             }
@@ -188,6 +192,18 @@ struct Story {
 }
 
 impl Story {
+    /// A later call that never left says nothing of an earlier one that may have done its work.
+    fn not_less_than_done(&self, failure: Failure) -> Failure {
+        let acted = self.run.iter().any(|exchange| exchange.call.mutates);
+        match failure.effect {
+            Effect::NotApplied if acted => Failure {
+                effect: Effect::MaybeApplied,
+                ..failure
+            },
+            Effect::NotApplied | Effect::MaybeApplied | Effect::Applied => failure,
+        }
+    }
+
     fn note(&mut self, call: &Call, outcome: &Outcome, before: Timestamp, after: Timestamp) {
         let millis = u64::try_from(after.as_millisecond() - before.as_millisecond()).unwrap_or(0);
         let outcome = match outcome {
