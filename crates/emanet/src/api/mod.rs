@@ -20,6 +20,8 @@ mod story;
 #[cfg(test)]
 mod tests;
 pub mod trace;
+#[cfg(test)]
+mod v1_tests;
 
 use crate::config::Keeper;
 use crate::config::data_dir::DataDir;
