@@ -268,7 +268,7 @@ async fn open_here(data_dir: &DataDir, missing: Missing) -> Result<Here, Failed>
 }
 
 /// The answer's JSON, or what is wrong in words.
-fn read_answer(status: StatusCode, bytes: &[u8]) -> Result<Value, Failed> {
+pub(super) fn read_answer(status: StatusCode, bytes: &[u8]) -> Result<Value, Failed> {
     let value: Option<Value> = serde_json::from_slice(bytes).ok();
     if status.is_success() {
         return value.ok_or_else(|| Failed::new(Exit::Failed, "the server's answer is no JSON"));

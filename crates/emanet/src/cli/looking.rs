@@ -25,7 +25,7 @@ pub(super) async fn status(client: &Client, output: Output) -> Result<(), Failed
     Ok(())
 }
 
-fn status_text(status: &Value) -> String {
+pub(super) fn status_text(status: &Value) -> String {
     let mut text = format!("received            {}\n", at(status, "/received"));
     for state in [
         "pending",

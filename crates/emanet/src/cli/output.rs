@@ -34,6 +34,9 @@ impl Output {
                 .set_content_arrangement(ContentArrangement::Dynamic);
         }
         table.add_rows(rows);
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
         write_out(&format!("{}\n", table.trim_fmt()))
     }
 }

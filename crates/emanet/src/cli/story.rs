@@ -16,7 +16,7 @@ pub(super) async fn show(client: &Client, output: Output, id: &str) -> Result<()
     Ok(())
 }
 
-fn text(story: &Value) -> String {
+pub(super) fn text(story: &Value) -> String {
     let mut lines = vec![format!("{}  {}", at(story, "/id"), state_of(story))];
     received(story, &mut lines);
     lead(story, &mut lines);
