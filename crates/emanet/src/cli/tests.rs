@@ -4,7 +4,6 @@ mod texts;
 
 use super::args::{Cli, Command, When};
 use super::{Exit, run};
-use crate::app::DemoOptions;
 use crate::telemetry::LogFormat;
 use clap::{CommandFactory as _, Parser as _};
 use jiff::{SignedDuration, Timestamp};
@@ -56,12 +55,7 @@ fn the_fixed_points_parse() {
     let Command::Demo(demo) = parse("demo").unwrap().command else {
         panic!("demo is demo");
     };
-    let options = DemoOptions {
-        leads: demo.leads,
-        seed: demo.seed,
-        json: false,
-    };
-    assert_eq!((options.leads, options.seed), (300, None));
+    assert_eq!((demo.leads, demo.seed), (300, None));
 }
 
 #[test]

@@ -258,14 +258,20 @@ impl Keeper {
         stored: Option<&Configuration>,
         document: &Document,
     ) -> Result<Change, ReviseError> {
-        let differences = match stored {
-            Some(stored) => self.document(&stored.revision)?.differences(document),
-            None => Vec::new(),
-        };
-        Ok(Change {
-            differences,
+        let mut change = Change {
+            differences: Vec::new(),
             notes: notes(document),
-        })
+        };
+        if let Some(stored) = stored {
+            let before = self.document(&stored.revision)?;
+            change.differences = before.differences(document);
+            if before.server != document.server || before.network != document.network {
+                change
+                    .notes
+                    .push("[server] and [network] take effect at the next start".into());
+            }
+        }
+        Ok(change)
     }
 }
 

@@ -287,3 +287,17 @@ async fn two_sources_never_share_a_token() {
         "{error}"
     );
 }
+
+#[tokio::test]
+async fn what_needs_a_restart_is_said() {
+    let house = House::new();
+    house.apply("", "test").await;
+    let check = async |text: &str, expected: &[&str]| {
+        let change = house.keeper.preview(&file(text)).await.unwrap();
+        assert_eq!(change.notes, expected, "{text}");
+    };
+    let note = "[server] and [network] take effect at the next start";
+    check("server.listen = '127.0.0.1:1'", &[note]).await;
+    check("network.allow_private = ['10.0.0.0/8']", &[note]).await;
+    check("workspaces.default.language = 'en'", &[]).await;
+}
