@@ -4,6 +4,7 @@
 use emanet_store::conformance::{self, Harness};
 use emanet_store::sqlite::SqliteStore;
 use emanet_store::{Store, promises};
+use proptest::test_runner::{Config, RngSeed};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
@@ -66,6 +67,28 @@ macro_rules! on_sqlite {
 }
 
 promises!(on_sqlite);
+
+/// The same seeds in every run, so that a failure is one for everybody.
+fn few_fixed_seeds() -> Config {
+    Config {
+        cases: 6,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..Config::default()
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(few_fixed_seeds())]
+
+    /// Invariant 3, for seeds nobody chose.
+    #[test]
+    fn sum_closes_after_any_operations(seed: u64) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let sqlite = Sqlite::new(SqliteStore::open_inline);
+        runtime.block_on(conformance::tally::sum_closes_after_operations_of_seed(&sqlite, seed));
+    }
+}
 
 /// The engine that runs on the caller's own thread keeps the same promises.
 mod inline {

@@ -48,7 +48,9 @@ CREATE TABLE receipt (
     PRIMARY KEY (workspace_id, receipt_id)
 ) STRICT;
 
--- An event: its identity for ever, and where it stands. `whole` is set when it ended without regard to its steps.
+-- An event: its identity for ever, and where it stands. `whole` is set when it ended without regard to its steps. The receipt
+-- is written after its events, once it is known that one of them is new; a foreign key to it would have to be deferred, and then
+-- makes every insert look for children through the whole table.
 CREATE TABLE event (
     workspace_id BLOB NOT NULL,
     event_id BLOB NOT NULL,
@@ -74,8 +76,7 @@ CREATE TABLE event (
     email TEXT,
     is_test INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (workspace_id, event_id),
-    UNIQUE (workspace_id, source_id, ref_hash),
-    FOREIGN KEY (workspace_id, receipt_id) REFERENCES receipt DEFERRABLE INITIALLY DEFERRED
+    UNIQUE (workspace_id, source_id, ref_hash)
 ) STRICT;
 
 CREATE INDEX event_by_time ON event (workspace_id, received_at, event_id);
@@ -274,6 +275,7 @@ CREATE TABLE replay_item (
     FOREIGN KEY (workspace_id, event_id) REFERENCES event
 ) STRICT;
 
+CREATE INDEX replay_item_waiting ON replay_item (workspace_id, replay_id, position) WHERE stage IS NULL;
 CREATE INDEX replay_item_by_event ON replay_item (workspace_id, event_id);
 
 CREATE TABLE alert (

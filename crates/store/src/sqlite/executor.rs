@@ -77,6 +77,14 @@ impl Executor {
         }
         .load(Ordering::Relaxed)
     }
+
+    /// How many writes wait for their turn.
+    pub(super) fn waiting(&self) -> u64 {
+        match self {
+            Self::Threaded(threaded) => threaded.waiting.load(Ordering::Relaxed),
+            Self::Inline(_) => 0,
+        }
+    }
 }
 
 fn closed() -> Error {
@@ -120,6 +128,7 @@ pub(super) struct Threaded {
     thread: Mutex<Option<JoinHandle<()>>>,
     readers: Readers,
     commits: Arc<AtomicU64>,
+    waiting: Arc<AtomicU64>,
 }
 
 impl Threaded {
@@ -127,29 +136,34 @@ impl Threaded {
         let writer = Writer::open(path.clone(), faults)?;
         let commits = writer.commits();
         let (messages, inbox) = sync_channel(WAITING_MAX);
+        let waiting = Arc::<AtomicU64>::default();
+        let taken = Arc::clone(&waiting);
         let thread = std::thread::Builder::new()
             .name("emanet-store".into())
-            .spawn(move || work(writer, &inbox))
+            .spawn(move || work(writer, &inbox, &taken))
             .map_err(|error| Error::Unavailable(format!("no thread for the writer: {error}")))?;
         Ok(Self {
             messages: Mutex::new(Some(messages)),
             thread: Mutex::new(Some(thread)),
             readers: Readers::new(path),
             commits,
+            waiting,
         })
     }
 
     pub(super) fn send(&self, job: Box<dyn Job>) -> Result<()> {
         let messages = locked(&self.messages);
         let messages = messages.as_ref().ok_or_else(closed)?;
-        messages
-            .try_send(Message::Run(job))
-            .map_err(|error| match error {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        messages.try_send(Message::Run(job)).map_err(|error| {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            match error {
                 TrySendError::Full(_) => {
                     Error::Unavailable(format!("{WAITING_MAX} writes are waiting already"))
                 }
                 TrySendError::Disconnected(_) => closed(),
-            })
+            }
+        })
     }
 
     async fn close(&self) -> Result<()> {
@@ -185,7 +199,7 @@ impl Drop for Threaded {
 }
 
 /// The writer's thread: the first message that comes, and whatever has queued up behind it.
-fn work(mut writer: Writer, inbox: &Receiver<Message>) {
+fn work(mut writer: Writer, inbox: &Receiver<Message>, waiting: &AtomicU64) {
     while let Some(message) = next(&mut writer, inbox) {
         let mut jobs = Vec::new();
         let mut closing = None;
@@ -197,6 +211,7 @@ fn work(mut writer: Writer, inbox: &Receiver<Message>) {
             }
         }
         if !jobs.is_empty() {
+            waiting.fetch_sub(jobs.len() as u64, Ordering::Relaxed);
             writer.batch(jobs);
         }
         if let Some(reply) = closing {

@@ -115,9 +115,10 @@ pub(super) fn status(
 ) -> Result<Status> {
     let only = workspace.map(key);
     let mut status = tally::sums(tx, workspace)?;
+    // CROSS JOIN keeps the order: from the few that are leased to their events, not from all that are pending.
     let processing = first(
         tx,
-        "SELECT count(*) AS n FROM queue q JOIN event e ON e.workspace_id = q.workspace_id AND e.event_id = q.event_id
+        "SELECT count(*) AS n FROM queue q CROSS JOIN event e ON e.workspace_id = q.workspace_id AND e.event_id = q.event_id
          WHERE q.lease_until IS NOT NULL AND q.lease_until > ?2 AND (?1 IS NULL OR q.workspace_id = ?1) AND e.state = 'pending'",
         params![only, micros(now)],
         |row| count(row, "n"),

@@ -94,6 +94,11 @@ impl SqliteStore {
         self.executor.commits()
     }
 
+    /// How many writes wait for their turn.
+    pub fn waiting(&self) -> u64 {
+        self.executor.waiting()
+    }
+
     async fn write<T, F>(&self, op: F) -> Result<T>
     where
         T: Send + 'static,
@@ -137,6 +142,12 @@ impl SqliteStore {
             .await
             .map_err(|_| crate::Error::Unavailable("the writer is gone".into()))?;
         Ok(release)
+    }
+
+    /// Lets the database grow no larger than so many pages, as a full disk would.
+    pub async fn limit_pages(&self, n: u32) -> Result<()> {
+        self.write(move |tx| Ok(tx.pragma_update(None, "max_page_count", n)?))
+            .await
     }
 
     /// Runs an operation that panics.

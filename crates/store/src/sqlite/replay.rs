@@ -89,7 +89,7 @@ fn held_items(tx: &Transaction<'_>, new: &NewReplay) -> Result<Vec<Item>> {
     let bytes = |key: &[u8]| Value::Blob(key.to_vec());
     let mut query = Query::new(
         "SELECT s.event_id, s.step_id, NULL AS dead_letter_id, s.target, e.received_at AS since
-         FROM step s JOIN event e ON e.workspace_id = s.workspace_id AND e.event_id = s.event_id",
+         FROM step s INDEXED BY step_held JOIN event e ON e.workspace_id = s.workspace_id AND e.event_id = s.event_id",
     );
     query.when("s.state = 'held'", []);
     query.when("s.workspace_id = ?", [bytes(&key(new.workspace))]);
@@ -154,7 +154,13 @@ pub(super) fn begin_stage(
     replay: ReplayId,
 ) -> Result<Option<Stage>> {
     let current = running(tx, workspace, replay)?;
-    if current.total.waiting == 0 {
+    let is_waiting = first(
+        tx,
+        "SELECT 1 FROM replay_item WHERE workspace_id = ?1 AND replay_id = ?2 AND stage IS NULL LIMIT 1",
+        params![key(workspace), key(replay)],
+        |_| Ok(()),
+    )?;
+    if is_waiting.is_none() {
         return Ok(None);
     }
     run(
@@ -186,7 +192,7 @@ pub(super) fn send_portion(
         |row| Ok((row.get::<_, i64>("position")?, read_item(row)?)),
     )?;
     for (position, item) in &items {
-        send(tx, &current, item, now)?;
+        send(tx, workspace, &current, item, now)?;
         run(
             tx,
             "UPDATE replay_item SET stage = ?4 WHERE workspace_id = ?1 AND replay_id = ?2 AND position = ?3",
@@ -197,8 +203,13 @@ pub(super) fn send_portion(
 }
 
 /// Sends one item through the normal path again. What was resolved or went on by itself since the start is left alone.
-fn send(tx: &Transaction<'_>, replay: &Replay, item: &Item, now: Timestamp) -> Result<()> {
-    let workspace = replay.workspace;
+fn send(
+    tx: &Transaction<'_>,
+    workspace: WorkspaceId,
+    replay: &Running,
+    item: &Item,
+    now: Timestamp,
+) -> Result<()> {
     if let Some(dead_letter) = item.dead_letter {
         let letter = dead_letter::get(tx, workspace, dead_letter)?;
         if letter.resolution.is_some() {
@@ -258,10 +269,32 @@ pub(super) fn end(
     get(tx, workspace, replay)
 }
 
-fn running(tx: &Transaction<'_>, workspace: WorkspaceId, replay: ReplayId) -> Result<Replay> {
-    let current = get(tx, workspace, replay)?;
-    match current.state {
-        ReplayState::Running => Ok(current),
+/// What sending needs of a replay; its counts are left alone, since they grow with it.
+struct Running {
+    by: String,
+    reason: String,
+    stage: u32,
+    stages: Vec<u32>,
+}
+
+fn running(tx: &Transaction<'_>, workspace: WorkspaceId, replay: ReplayId) -> Result<Running> {
+    let (running, state) = first(
+        tx,
+        "SELECT * FROM replay WHERE workspace_id = ?1 AND replay_id = ?2",
+        params![key(workspace), key(replay)],
+        |row| {
+            let running = Running {
+                by: row.get("started_by")?,
+                reason: row.get("reason")?,
+                stage: row.get("stage")?,
+                stages: parsed(row, "stages")?,
+            };
+            Ok((running, word(row, "state")?))
+        },
+    )?
+    .ok_or(Error::NotFound("replay"))?;
+    match state {
+        ReplayState::Running => Ok(running),
         ended => Err(Error::Conflict(format!(
             "the replay is {}",
             spelled(&ended)?
