@@ -338,7 +338,7 @@ pub(super) enum Sandbox {
     Fail {
         /// Name of the destination
         destination: String,
-        /// A fault, and when it strikes: always, the next N times (token_expired=3) or by chance (unavailable=0.25)
+        /// A fault, and when it strikes: alone for always (token_expired), the next N times (token_expired=3) or by chance (unavailable=0.25)
         #[arg(value_name = "FAULT[=WHEN]", value_parser = fault)]
         faults: Vec<(String, Value)>,
     },
