@@ -37,6 +37,8 @@ pub struct Carrier {
 pub enum After {
     /// The claim is kept: go on with this step.
     GoOn(NextStep),
+    /// The claim is kept: the lead's fields are here now, and the lead has to be read before anything else.
+    Read,
     /// The event is out of our hands.
     Left,
 }
@@ -45,6 +47,7 @@ impl From<Progress> for After {
     fn from(progress: Progress) -> Self {
         match progress.next {
             Some(next) if progress.keeps_lease => Self::GoOn(next),
+            None if progress.keeps_lease => Self::Read,
             _ => Self::Left,
         }
     }
@@ -86,6 +89,10 @@ impl Carrier {
             }
             match self.step(next).await? {
                 After::GoOn(following) => next = following,
+                After::Read => match self.begin().await? {
+                    Some(following) => next = following,
+                    None => return Ok(()),
+                },
                 After::Left => return Ok(()),
             }
         }
@@ -136,7 +143,7 @@ impl Carrier {
             .await?;
         Ok(match After::from(progress) {
             After::GoOn(next) => Some(next),
-            After::Left => None,
+            After::Read | After::Left => None,
         })
     }
 
@@ -241,24 +248,8 @@ impl Carrier {
             source_ref: &event.summary.source_ref,
         };
         let policy = backoff::Policy::default();
-        let after = self
-            .run(step, &Party::Source { source, input }, &policy)
-            .await?;
-        let After::GoOn(next) = after else {
-            return Ok(After::Left);
-        };
-        // The fields are here now: read the lead before the steps that need it.
-        let event = self.event().await?;
-        let Some(lead) = self.read(&event, source).await? else {
-            return Ok(After::Left);
-        };
-        let plan = Plan {
-            now: self.parts.env.now(),
-            lead: Some(lead),
-            steps: Vec::new(),
-        };
-        self.parts.store.plan(&self.claim.lease, plan).await?;
-        Ok(After::GoOn(next))
+        self.run(step, &Party::Source { source, input }, &policy)
+            .await
     }
 
     async fn deliver(

@@ -172,7 +172,7 @@ impl Carrier {
                 .store
                 .hand_back(self.claim.lease, next.target, next.run_at)
                 .await?),
-            After::Left => Ok(()),
+            After::Read | After::Left => Ok(()),
         }
     }
 
