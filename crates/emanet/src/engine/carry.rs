@@ -65,27 +65,14 @@ impl Carrier {
         let mut slot = (self.claim.target, slot);
         loop {
             if slot.0 != next.target {
-                match self
-                    .parts
-                    .targets
-                    .slot(next.target, self.installation.limits(next.target))
-                {
+                let limits = self.installation.limits(next.target);
+                match self.parts.targets.slot(next.target, limits) {
                     Some(free) => slot = (next.target, free),
-                    None => {
-                        return Ok(self
-                            .parts
-                            .store
-                            .hand_back(self.claim.lease, next.target, self.parts.env.now())
-                            .await?);
-                    }
+                    None => return self.put_back(next.target).await,
                 }
             }
             if self.parts.is_stopping() {
-                return Ok(self
-                    .parts
-                    .store
-                    .hand_back(self.claim.lease, next.target, self.parts.env.now())
-                    .await?);
+                return self.put_back(next.target).await;
             }
             match self.step(next).await? {
                 After::GoOn(following) => next = following,
@@ -96,6 +83,13 @@ impl Carrier {
                 After::Left => return Ok(()),
             }
         }
+    }
+
+    /// Leaves the event to whoever comes next; nothing is counted.
+    async fn put_back(&self, target: Target) -> Result<(), Stopped> {
+        let now = self.parts.env.now();
+        let store = &self.parts.store;
+        Ok(store.hand_back(self.claim.lease, target, now).await?)
     }
 
     /// Everything before the first step: poison events, attempts a dead worker left open, reading and planning.
