@@ -25,11 +25,18 @@ pub fn run(size: Size) -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
     let one = runtime
         .block_on(load::post(&host, &path, 1, size.pick(500, 3_000)))
         .map_err(|e| e.to_string())?;
-    let batched = bare::rows_per_second(total, SENDERS)?;
-    let single = bare::rows_per_second(size.pick(500, 5_000), 1)?;
+    let waiting = bare::rows_per_second_waiting(total, SENDERS).map_err(|e| e.to_string())?;
+    let batched = bare::rows_per_second(total, SENDERS).map_err(|e| e.to_string())?;
+    let single = bare::rows_per_second(size.pick(500, 5_000), 1).map_err(|e| e.to_string())?;
     Ok(vec![
         Figure::new(
-            "intake_128_senders_vs_bare_batched_loop",
+            "intake_128_senders_vs_bare_128_waiting",
+            many.rate(),
+            "leads/s",
+        )
+        .against(waiting),
+        Figure::new(
+            "intake_128_senders_vs_bare_loop_128_a_commit",
             many.rate(),
             "leads/s",
         )

@@ -122,7 +122,8 @@ base_url = "http://{crm}"
 
 [destinations.crm.objects.lead]
 external_id_field = "external_id"
-lookup = {{ path = "/leads?external_id={{{{ external_id }}}}", list = "/leads", id = "/id", match = "/external_id" }}
+fields = {{ name = "{{{{ lead.full_name }}}}", phone = "{{{{ lead.phone }}}}" }}
+look_up = {{ path = "/leads?external_id={{external_id}}", rows = ["/leads"], id = "/id", match = "/external_id" }}
 create = {{ path = "/leads", id = "/id" }}
 
 [[flows.crm_only.steps]]

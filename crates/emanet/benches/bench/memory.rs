@@ -19,6 +19,7 @@ base_url = "http://127.0.0.1:9"
 
 [destinations.crm.objects.lead]
 external_id_field = "external_id"
+fields = { name = "{{ lead.full_name }}" }
 create = { path = "/leads", id = "/id" }
 
 [[flows.crm_only.steps]]
