@@ -95,6 +95,8 @@ pub trait Store: Debug + Send + Sync {
     async fn resolve(&self, resolve: Resolve) -> Result<DeadLetter>;
 
     /// Starts a replay: fixes which dead letters and held steps belong to it and records who and why. Sends nothing yet.
+    /// What a dead letter of class unknown with effect maybe_applied stands for may exist already; it belongs to it only if the filter names their class, their cause or
+    /// the letter itself.
     /// `Error::Conflict` while another replay of the workspace covers one of them.
     async fn start_replay(&self, replay: NewReplay) -> Result<Replay>;
 

@@ -444,6 +444,8 @@ pub struct Filter {
     pub class: Option<Class>,
     /// Of this cause.
     pub cause: Option<String>,
+    /// Dead letters: this one. Ignored for events.
+    pub dead_letter: Option<DeadLetterId>,
     /// Of a step with this name.
     pub step: Option<String>,
     /// Received (events) or dead since (dead letters) this time, inclusive.

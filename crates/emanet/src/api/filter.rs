@@ -4,7 +4,7 @@ use super::error::ApiError;
 use super::request::{Scope, invalid};
 use crate::installation::Installation;
 use emanet_core::classify::Class;
-use emanet_core::ids::Target;
+use emanet_core::ids::{DeadLetterId, Target};
 use emanet_core::step::EventState;
 use emanet_store::Filter;
 use jiff::Timestamp;
@@ -26,6 +26,9 @@ pub(super) struct Selection {
     /// Cause of failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cause: Option<String>,
+    /// One dead letter, by id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) dead_letter: Option<DeadLetterId>,
     /// Name of a step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) step: Option<String>,
@@ -69,6 +72,7 @@ impl Selection {
             target,
             class: self.class,
             cause: self.cause,
+            dead_letter: self.dead_letter,
             step: self.step,
             since: self.since,
             until: self.until,
@@ -87,6 +91,7 @@ impl Selection {
             destination: filter.target.map(|t| installation.target_name(t)),
             class: filter.class,
             cause: filter.cause,
+            dead_letter: filter.dead_letter,
             step: filter.step,
             since: filter.since,
             until: filter.until,
@@ -159,6 +164,7 @@ impl DeadLettersQuery {
             destination: self.destination,
             class: self.class,
             cause: self.cause,
+            dead_letter: None,
             step: self.step,
             since: self.since,
             until: self.until,

@@ -252,7 +252,7 @@ pub(super) enum Dead {
         /// Its id (ded_…)
         id: String,
     },
-    /// Settle one without sending it again (to send again: emanet replay start)
+    /// Settle one without sending it again (to send again: emanet replay start --dead-letter)
     Resolve(Resolve),
 }
 
@@ -282,8 +282,11 @@ pub(super) enum Resolution {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Replay {
-    /// Start one; without a selection, everything open and held
-    Start(ReplayStart),
+    /// Start one; without a selection, everything open and held that cannot be there already
+    ///
+    /// Where a request was sent and what became of it is not known, the record may be in the destination already. Such a dead letter
+    /// is sent again only if --class unknown, --cause or --dead-letter says so: look there first.
+    Start(Box<ReplayStart>),
     /// How a replay stands, or how all of them stand
     Status {
         /// Its id (rpl_…)
@@ -303,6 +306,9 @@ pub(super) enum Replay {
 pub(super) struct ReplayStart {
     #[command(flatten)]
     pub(super) selection: Selection,
+    /// Only this dead letter (ded_…)
+    #[arg(long, value_name = "ID")]
+    pub(super) dead_letter: Option<String>,
     /// Sizes of the first stages; the rest follows them
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [5, 25, 100])]
     pub(super) stages: Vec<u32>,

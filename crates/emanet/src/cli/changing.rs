@@ -114,7 +114,7 @@ pub(super) async fn replay_start(
     args: ReplayStart,
 ) -> Result<(), Failed> {
     let body = json!({
-        "selection": selection_body(args.selection, env),
+        "selection": selection_body(args.selection, args.dead_letter, env),
         "stages": args.stages,
         "reason": args.reason,
         "by": who(),
@@ -237,7 +237,7 @@ async fn wait(client: &Client, id: &str) -> Result<Value, Failed> {
     }
 }
 
-fn selection_body(selection: Selection, env: &Env) -> Value {
+fn selection_body(selection: Selection, dead_letter: Option<String>, env: &Env) -> Value {
     let mut body = Map::new();
     let mut add = |name: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -249,6 +249,7 @@ fn selection_body(selection: Selection, env: &Env) -> Value {
     add("destination", selection.destination);
     add("class", selection.class.map(|class| word(&class)));
     add("cause", selection.cause);
+    add("dead_letter", dead_letter);
     add("step", selection.step);
     add("since", selection.range.since.map(time));
     add("until", selection.range.until.map(time));

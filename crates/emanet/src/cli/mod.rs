@@ -126,7 +126,7 @@ async fn dispatch(
         Command::Dead(Dead::Show { id }) => looking::dead_letter(client, output, &id).await,
         Command::Dead(Dead::Resolve(args)) => changing::resolve(client, output, args).await,
         Command::Replay(Replay::Start(args)) => {
-            changing::replay_start(client, output, env, args).await
+            changing::replay_start(client, output, env, *args).await
         }
         Command::Replay(Replay::Status { id }) => changing::replay_status(client, output, id).await,
         Command::Replay(Replay::Stop { id, note }) => {

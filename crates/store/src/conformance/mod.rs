@@ -105,6 +105,7 @@ macro_rules! promises {
                 event_dead_as_a_whole_is_replayed_from_the_start,
                 running_replay_keeps_others_off_its_items,
                 only_what_the_filter_says_is_covered,
+                doubtful_letter_is_sent_again_only_by_name,
                 letter_resolved_meanwhile_is_not_sent,
                 large_stage_is_sent_whole;
             tally:

@@ -3,8 +3,9 @@
 use super::Harness;
 use super::world::{World, at, bury, done, hold, page};
 use crate::{EndReplay, Error, Filter, Replay, ReplayCounts, ReplayState, Resolution};
+use emanet_core::classify::{Class, Effect, Failure};
 use emanet_core::ids::ReplayId;
-use emanet_core::step::{EventState, State};
+use emanet_core::step::{EventState, Ruling, State};
 
 fn counts(waiting: u64, running: u64, done: u64, failed: u64) -> ReplayCounts {
     ReplayCounts {
@@ -23,6 +24,18 @@ async fn advance(world: &World, replay: ReplayId) -> Replay {
 async fn start(world: &World, stages: &[u32]) -> Replay {
     let new = world.new_replay(stages, at(40));
     world.store.start_replay(new).await.unwrap()
+}
+
+fn bury_doubtful() -> Ruling {
+    let failure = Failure {
+        class: Class::Unknown,
+        effect: Effect::MaybeApplied,
+        ..Failure::internal("no answer")
+    };
+    Ruling::Bury {
+        failure,
+        cause: "no-answer".into(),
+    }
 }
 
 fn stopped() -> EndReplay {
@@ -170,6 +183,62 @@ pub async fn only_what_the_filter_says_is_covered(harness: &dyn Harness) {
         assert_eq!(replay.total.waiting, expected, "{cause}");
         assert_eq!((replay.filter, replay.stages), (new.filter, new.stages));
         assert_eq!((replay.by, replay.reason), (new.by, new.reason));
+    }
+}
+
+/// ERR-5, design 9.1: what may be there already is sent again only when it is meant by name.
+pub async fn doubtful_letter_is_sent_again_only_by_name(harness: &dyn Harness) {
+    let world = World::new(harness);
+    world.ended("doubtful", bury_doubtful()).await;
+    let letter = world.letters().await.remove(0);
+    let named = [
+        (Filter::default(), 0),
+        (
+            Filter {
+                target: Some(world.crm()),
+                ..Filter::default()
+            },
+            0,
+        ),
+        (
+            Filter {
+                class: Some(Class::PermanentData),
+                ..Filter::default()
+            },
+            0,
+        ),
+        (
+            Filter {
+                class: Some(Class::Unknown),
+                ..Filter::default()
+            },
+            1,
+        ),
+        (
+            Filter {
+                cause: Some(letter.cause.clone()),
+                ..Filter::default()
+            },
+            1,
+        ),
+        (
+            Filter {
+                dead_letter: Some(letter.id),
+                ..Filter::default()
+            },
+            1,
+        ),
+    ];
+    for (filter, expected) in named {
+        let mut new = world.new_replay(&[], at(40));
+        new.filter = filter.clone();
+        let replay = world.store.start_replay(new).await.unwrap();
+        assert_eq!(replay.total.waiting, expected, "{filter:?}");
+        world
+            .store
+            .end_replay(world.workspace, replay.id, stopped())
+            .await
+            .unwrap();
     }
 }
 

@@ -144,6 +144,10 @@ pub(super) fn restrict(query: &mut Query, workspace: WorkspaceId, filter: &Filte
     let class = filter.class.as_ref().map(spelled).transpose()?;
     query.when_some("d.class = ?", class);
     query.when_some("d.cause = ?", filter.cause.clone());
+    query.when_some(
+        "d.dead_letter_id = ?",
+        filter.dead_letter.map(|l| bytes(&key(l))),
+    );
     query.when_some("d.step = ?", filter.step.clone());
     query.when_some("d.dead_at >= ?", filter.since.map(micros));
     query.when_some("d.dead_at < ?", filter.until.map(micros));

@@ -77,13 +77,21 @@ fn dead_items(tx: &Transaction<'_>, new: &NewReplay) -> Result<Vec<Item>> {
          FROM dead_letter d JOIN event e ON e.workspace_id = d.workspace_id AND e.event_id = d.event_id",
     );
     dead_letter::restrict(&mut query, new.workspace, &filter)?;
+    let is_named = filter.class.is_some() || filter.cause.is_some() || filter.dead_letter.is_some();
+    if !is_named {
+        // It may be there already: sent again only when somebody says that they mean these (design 9.1).
+        query.when(
+            "(d.class <> 'unknown' OR json_extract(d.failure, '$.effect') IS NOT 'maybe_applied')",
+            [],
+        );
+    }
     query.all(tx, "", read_item)
 }
 
 /// Held steps; a filter for resolved or for dead letters only leaves them out.
 fn held_items(tx: &Transaction<'_>, new: &NewReplay) -> Result<Vec<Item>> {
     let filter = &new.filter;
-    if filter.open == Some(false) {
+    if filter.open == Some(false) || filter.dead_letter.is_some() {
         return Ok(Vec::new());
     }
     let bytes = |key: &[u8]| Value::Blob(key.to_vec());
