@@ -1,6 +1,6 @@
 //! What a CRM with a REST interface has in common with every other: look the record up, create or update it, see that it is there.
 //!
-//! A [`Spec`] says how one CRM does it; [`next`] is the machine. Three rules it never breaks: where there is a look-up it comes
+//! A [`Spec`] says how one CRM does it; `next` is the machine. Three rules it never breaks: where there is a look-up it comes
 //! first (ID-2); a 2xx without proof is no success (H60, F38); and after an answer that leaves a doubt, nothing is created again
 //! before the record was looked for. It knows no vendor.
 
@@ -14,13 +14,14 @@ pub(crate) use body::Format;
 pub(crate) use spec::{Alternative, LookUp, Object, OnFound, Query, ReadBack, Spec, Write};
 pub(crate) use template::placeholders;
 
-use crate::connector::{Next, Repeat, StepInput};
+use crate::connector::{Destination, Next, Repeat, StepInput};
 use answer::{Finding, Written};
 use emanet_core::call::{Answer, Call, Exchange, HeaderValue, Method};
 use emanet_core::classify::{Class, Effect, Failure, Scope};
 use emanet_core::key;
 use emanet_core::step::Delivered;
 use jiff::Timestamp;
+use std::collections::BTreeMap;
 use template::Values;
 
 /// Names of the calls. A look-up after a create goes by another name than the one before it: it answers another question.
@@ -37,59 +38,71 @@ const KEY_BYTES_MAX: usize = 255;
 /// What `doctor` looks for; no lead has this external id.
 const PROBE_ID: &str = "emanet:doctor";
 
-/// What makes a repeat safe for an object of this spec (ID-4).
-pub(crate) fn repeat(spec: &Spec, object: &str) -> Repeat {
-    let object = spec.objects.get(object);
-    Repeat {
-        native_key: object.is_some_and(|o| o.idempotency_header.is_some() || o.create.is_upsert()),
-        look_up: object.is_some_and(|o| o.look_up.is_some()),
+/// A CRM described by a spec is a destination; the folders of connectors only describe.
+impl Destination for Spec {
+    fn repeat(&self, object: &str) -> Repeat {
+        let object = self.objects.get(object);
+        Repeat {
+            native_key: object
+                .is_some_and(|o| o.idempotency_header.is_some() || o.create.is_upsert()),
+            look_up: object.is_some_and(|o| o.look_up.is_some()),
+        }
     }
-}
 
-/// The next call of a step, or its end.
-pub(crate) fn next(spec: &Spec, input: &StepInput<'_>, run: &[Exchange], now: Timestamp) -> Next {
-    let Some(object) = spec.objects.get(input.object) else {
-        return Next::Fail(unknown_object(input.object));
-    };
-    let step = Step {
-        spec,
-        object,
-        input,
-        run,
-        now,
-    };
-    step.next().unwrap_or_else(Next::Fail)
-}
+    fn objects(&self) -> Vec<String> {
+        self.objects.keys().cloned().collect()
+    }
 
-/// A call that shows whether address and credentials are right: the one configured, else a look-up of nothing.
-pub(crate) fn probe(spec: &Spec) -> Option<Call> {
-    let values = Values {
-        external_id: PROBE_ID,
-        ..Values::default()
-    };
-    let look_up = || spec.objects.values().find_map(|o| o.look_up.as_ref());
-    let query = match &spec.probe {
-        Some(path) => Query {
-            path: path.clone(),
-            ..Query::default()
-        },
-        None => look_up()?.query.clone(),
-    };
-    query_call(spec, PROBE, &query, &values).ok()
-}
+    fn default_fields(&self, object: &str) -> BTreeMap<String, String> {
+        self.objects
+            .get(object)
+            .map(|o| o.fields.clone())
+            .unwrap_or_default()
+    }
 
-/// Reads the answer of the probe.
-pub(crate) fn probed(spec: &Spec, exchange: &Exchange, now: Timestamp) -> Result<(), Failure> {
-    let answer = &exchange.answer;
-    let absent = spec.objects.values().find_map(|o| o.look_up.as_ref());
-    let is_absence =
-        absent.is_some_and(|l| spec.probe.is_none() && l.absent.contains(&answer.status));
-    if is_absence || (answer.is_success() && !answer::is_page(answer)) {
-        Ok(())
-    } else if answer.is_success() {
-        Err(answer::page_instead(answer))
-    } else {
-        Err(spec.errors.failure(answer, now))
+    fn next(&self, input: &StepInput<'_>, run: &[Exchange], now: Timestamp) -> Next {
+        let Some(object) = self.objects.get(input.object) else {
+            return Next::Fail(unknown_object(input.object));
+        };
+        let step = Step {
+            spec: self,
+            object,
+            input,
+            run,
+            now,
+        };
+        step.next().unwrap_or_else(Next::Fail)
+    }
+
+    /// The one configured, else a look-up of nothing.
+    fn probe(&self) -> Option<Call> {
+        let values = Values {
+            external_id: PROBE_ID,
+            ..Values::default()
+        };
+        let look_up = || self.objects.values().find_map(|o| o.look_up.as_ref());
+        let query = match &self.probe {
+            Some(path) => Query {
+                path: path.clone(),
+                ..Query::default()
+            },
+            None => look_up()?.query.clone(),
+        };
+        query_call(self, PROBE, &query, &values).ok()
+    }
+
+    fn probed(&self, exchange: &Exchange, now: Timestamp) -> Result<(), Failure> {
+        let answer = &exchange.answer;
+        let absent = self.objects.values().find_map(|o| o.look_up.as_ref());
+        let is_absence =
+            absent.is_some_and(|l| self.probe.is_none() && l.absent.contains(&answer.status));
+        if is_absence || (answer.is_success() && !answer::is_page(answer)) {
+            Ok(())
+        } else if answer.is_success() {
+            Err(answer::page_instead(answer))
+        } else {
+            Err(self.errors.failure(answer, now))
+        }
     }
 }
 

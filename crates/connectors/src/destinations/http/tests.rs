@@ -1,6 +1,8 @@
 use super::*;
+use crate::connector::Destination;
 use crate::contract::{self, Given, NOW, Ran, SECRET, answer, json as data, run};
 use emanet_core::call::{Answer, BodyState, HeaderValue, Method};
+use emanet_core::call::{Call, Exchange};
 use emanet_core::classify::{Class, Effect, Scope};
 use emanet_core::field::Settings;
 use emanet_core::secret::Secret;

@@ -1,5 +1,7 @@
 use super::*;
+use crate::connector::Destination;
 use crate::contract::{self, Given, Ran, json, run};
+use emanet_core::call::Call;
 use emanet_core::call::{Answer, HeaderValue};
 use emanet_core::classify::{Class, Effect};
 use serde_json::{Value, json as value};
