@@ -5,6 +5,7 @@ use emanet_core::call::Call;
 use emanet_core::call::{Answer, HeaderValue};
 use emanet_core::classify::{Class, Effect};
 use serde_json::{Value, json as value};
+use std::collections::BTreeMap;
 
 fn sandbox(values: Value) -> Box<dyn Destination> {
     (KIND.build)(&contract::settings(KIND.fields, values)).expect("right settings")
