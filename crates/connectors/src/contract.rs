@@ -44,9 +44,13 @@ pub(crate) fn documented(docs: &str, list: &str, fields: &[Field]) -> Settings {
         .nth(1)
         .and_then(|rest| rest.split("```").next());
     let document: serde_json::Value = toml::from_str(toml.expect("an example")).expect("TOML");
-    let mut values = document[list][0].clone();
+    let (_, values) = document[list]
+        .as_object()
+        .and_then(|named| named.iter().next())
+        .expect("something with a name");
+    let mut values = values.clone();
     let table = values.as_object_mut().expect("a table");
-    for key in ["name", "kind", "limits"]
+    for key in ["kind", "limits"]
         .into_iter()
         .chain(fields.iter().filter(|f| f.secret).map(|f| f.key))
     {
