@@ -3,6 +3,7 @@
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Nesting beyond this is refused before anything is walked.
@@ -68,12 +69,17 @@ impl Node {
         }
     }
 
-    /// Whether the key comes more than once.
-    pub(crate) fn is_doubled(&self, key: &str) -> bool {
-        match self {
-            Self::Object(members) => members.iter().filter(|(k, _)| k == key).count() > 1,
-            _ => false,
-        }
+    /// The keys that come more than once, found in one pass: an object may have as many members as fit into a body (F28).
+    pub(crate) fn doubled(&self) -> BTreeSet<&str> {
+        let Self::Object(members) = self else {
+            return BTreeSet::new();
+        };
+        let mut seen = BTreeSet::new();
+        members
+            .iter()
+            .map(|(key, _)| key.as_str())
+            .filter(|key| !seen.insert(*key))
+            .collect()
     }
 
     /// The elements of a list; none for anything else.
@@ -221,7 +227,7 @@ mod tests {
             Some("90071992547409931234")
         );
         assert_eq!(node.get("n").and_then(Node::text), Some("1.50"));
-        assert!(node.is_doubled("id") && !node.is_doubled("n"));
+        assert_eq!(node.doubled(), BTreeSet::from(["id"]));
         assert_eq!(
             node.get("l").map(Node::elements),
             Some([Node::Null, Node::Bool(true), Node::Number("-0".into())].as_slice())

@@ -64,7 +64,7 @@ impl Change<'_> {
         let value = self.change.get("value")?;
         let id = |key: &str| {
             let id = value.get(key)?.text()?;
-            (is_word(id) && !value.is_doubled(key)).then(|| id.to_owned())
+            (is_word(id) && !value.doubled().contains(key)).then(|| id.to_owned())
         };
         let seconds = value.get("created_time").and_then(Node::text);
         let seconds = seconds.and_then(|t| t.parse().ok());

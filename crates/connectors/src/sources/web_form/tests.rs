@@ -597,3 +597,32 @@ fn fate_of(read: &Result<RawLead, Unreadable>) -> Fate {
         Err(unreadable) => Fate::Unreadable(unreadable.reason.clone()),
     }
 }
+
+/// F28: whatever fits into a body is read in a time that grows with its length, not with its square: a body of 200,000 names
+/// must not hold up everybody else's leads. Each is kept, as unreadable or as what it says.
+#[test]
+fn many_names_take_no_longer_than_long_values() {
+    let each = |n: usize, one: &dyn Fn(usize) -> String| (0..n).map(one).collect::<Vec<_>>();
+    let form = each(200_000, &|i| format!("f{i}=1")).join("&");
+    let object = each(100_000, &|i| format!("\"f{i}\":1")).join(",");
+    let doubled = each(100_000, &|_| "\"f\":1".into()).join(",");
+    let empties = each(50_000, &|i| format!("\"o{i}\":{{\"a\":{{}},\"a\":{{}}}}")).join(",");
+    let begun = std::time::Instant::now();
+    let too_many = Fate::Unreadable("too_many_fields".into());
+    assert_eq!(
+        fates(&post(URLENCODED, form.as_bytes())),
+        [too_many.clone()]
+    );
+    for (members, fate) in [
+        (object, too_many),
+        (doubled, Fate::Process),
+        (empties, Fate::Unreadable("no_fields".into())),
+    ] {
+        assert_eq!(
+            fates(&post(JSON, format!("{{{members}}}").as_bytes())),
+            [fate]
+        );
+    }
+    // A second or two without optimisation; the square of any of these takes minutes.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20));
+}

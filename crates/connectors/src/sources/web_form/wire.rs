@@ -59,7 +59,7 @@ impl Submission {
 
     fn note(&mut self, field: &str, code: &str) {
         let note = Problem::note(field, code);
-        if !self.problems.contains(&note) {
+        if self.problems.len() < FIELDS_MAX && !self.problems.contains(&note) {
             self.problems.push(note);
         }
     }
@@ -158,6 +158,10 @@ fn decoded(parts: Vec<Part>, charset: Option<&'static Encoding>) -> Submission {
     };
     let mut submission = Submission::default();
     for part in &parts {
+        // Past the limit the lead is refused anyway, and looking every name up would take the time of a hundred leads (F28).
+        if submission.fields.len() > FIELDS_MAX {
+            break;
+        }
         let name = encoding.decode_without_bom_handling(&part.name).0;
         let value = encoding.decode_without_bom_handling(&part.value).0;
         submission.add(name.trim_start_matches('\u{feff}'), [value.into_owned()]);
@@ -277,10 +281,10 @@ fn flatten(name: &str, node: &Node, submission: &mut Submission) {
         // Past the limit the lead is refused anyway.
         _ if submission.fields.len() > FIELDS_MAX => {}
         Node::Object(members) => {
+            for key in node.doubled().into_iter().take(FIELDS_MAX) {
+                submission.note(&below(key), "duplicate_key");
+            }
             for (key, value) in members {
-                if node.is_doubled(key) {
-                    submission.note(&below(key), "duplicate_key");
-                }
                 flatten(&below(key), value, submission);
             }
         }
