@@ -31,11 +31,10 @@ use targets::Reopened;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-/// Events this process works on at a time, over all targets.
+/// Nothing is claimed while this process works on so many events, over all targets.
 const WORKERS_MAX: usize = 256;
-/// Events claimed in one go: the usual batch, and the one under backlog (WRK-1).
+/// Events claimed for one target in one go (WRK-1). Under backlog every target asks, and a round grows with their number.
 const BATCH: u32 = 20;
-const BATCH_UNDER_BACKLOG: u32 = 200;
 /// The net under every wake-up signal.
 const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(1);
 /// How long a graceful stop waits for what is in flight: a call's deadline and a bit.
@@ -236,22 +235,18 @@ pub async fn run(parts: Arc<Parts>) {
 /// Claims what is due for free slots and sends it off; says how long to wait before looking again.
 async fn claim(parts: &Arc<Parts>, workers: &mut JoinSet<()>) -> emanet_store::Result<Duration> {
     let installation = parts.installation.get();
-    let room = WORKERS_MAX.saturating_sub(workers.len());
-    let mut room = u32::try_from(room)
-        .unwrap_or(u32::MAX)
-        .min(BATCH_UNDER_BACKLOG);
-    let mut slots = Vec::new();
-    for target in installation.workable_targets() {
-        let free = parts
-            .targets
-            .free(target, installation.limits(target))
-            .min(BATCH)
-            .min(room);
-        if free > 0 {
-            room -= free;
-            slots.push((target, free));
-        }
+    if workers.len() >= WORKERS_MAX {
+        return Ok(LOOK_AT_LEAST_EVERY);
     }
+    // Every target is asked for, however many there are: idle ones must not use up the places of busy ones.
+    let free = |target| {
+        let limits = installation.limits(target);
+        parts.targets.free(target, limits).min(BATCH)
+    };
+    let targets = installation
+        .workable_targets()
+        .map(|target| (target, free(target)));
+    let slots: Vec<_> = targets.filter(|(_, free)| *free > 0).collect();
     if slots.is_empty() {
         return Ok(LOOK_AT_LEAST_EVERY);
     }
