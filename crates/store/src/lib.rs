@@ -101,7 +101,8 @@ pub trait Store: Debug + Send + Sync {
     async fn start_replay(&self, replay: NewReplay) -> Result<Replay>;
 
     /// Sends the next stage: its dead letters are resolved as `replayed`, their steps become pending with attempts 0 (history
-    /// stays), held ones are released, all with a pass.
+    /// stays), held ones are released, all with a pass. A step whose fixed requests surely changed nothing begins its next
+    /// revision, so that they are formed anew from what was mended; one that may have been applied keeps them (design 9.4).
     async fn advance_replay(
         &self,
         workspace: WorkspaceId,

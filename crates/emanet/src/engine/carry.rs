@@ -115,7 +115,10 @@ impl Carrier {
             return Ok(None);
         }
         let steps = read::plan(source, source.flow.as_deref(), &self.parts.env);
-        let lead = if source.connector.needs_fetch() && !is_fetched(&event) {
+        let lead = if source.connector.needs_fetch()
+            && !is_fetched(&event)
+            && event.unreadable.is_none()
+        {
             None
         } else {
             match self.read(&event, source).await? {
@@ -242,8 +245,14 @@ impl Carrier {
             source_ref: &event.summary.source_ref,
         };
         let policy = backoff::Policy::default();
-        self.run(step, &Party::Source { source, input }, &policy)
-            .await
+        let after = self
+            .run(step, &Party::Source { source, input }, &policy)
+            .await?;
+        Ok(match after {
+            // The fields are here now: the lead is read before the steps that need it.
+            After::GoOn(next) if next.step != step.id => After::Read,
+            other => other,
+        })
     }
 
     async fn deliver(

@@ -101,6 +101,7 @@ macro_rules! promises {
             replay:
                 stages_are_sent_one_after_the_other,
                 replayed_step_starts_over_with_its_history,
+                replayed_request_is_formed_anew_unless_it_may_have_been_applied,
                 failing_again_links_to_the_previous_letter,
                 event_dead_as_a_whole_is_replayed_from_the_start,
                 running_replay_keeps_others_off_its_items,

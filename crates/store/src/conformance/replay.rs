@@ -1,7 +1,7 @@
 //! Replays: staged, traced, and through the normal path.
 
 use super::Harness;
-use super::world::{World, at, bury, done, hold, page};
+use super::world::{World, at, bury, done, failure, hold, page, request};
 use crate::{EndReplay, Error, Filter, Replay, ReplayCounts, ReplayState, Resolution};
 use emanet_core::classify::{Class, Effect, Failure};
 use emanet_core::ids::ReplayId;
@@ -97,6 +97,43 @@ pub async fn replayed_step_starts_over_with_its_history(harness: &dyn Harness) {
     assert_eq!(letter.note.as_deref(), Some("the token was renewed"));
     assert_eq!(letter.resolved_at, Some(at(50)));
     world.closes().await;
+}
+
+/// Invariant 4, design 9.4: a mended mapping reaches the CRM with the replay; a request that may have been applied stays the same.
+pub async fn replayed_request_is_formed_anew_unless_it_may_have_been_applied(
+    harness: &dyn Harness,
+) {
+    let world = World::new(harness);
+    let cases = [
+        ("a", Effect::NotApplied, 2, "mended"),
+        ("b", Effect::MaybeApplied, 1, "first"),
+        ("c", Effect::Applied, 1, "first"),
+    ];
+    for (source_ref, effect, revision, body) in cases {
+        let (lease, step) = world.started(source_ref).await;
+        let intent = world.intent(step, world.attempt_id(), "first");
+        let mut result = world.result(step, bury_with(effect), at(2));
+        result.attempt = intent.attempt;
+        world.store.record_intent(&lease, intent).await.unwrap();
+        world.store.record_result(&lease, result).await.unwrap();
+
+        let replay = start(&world, &[]).await;
+        advance(&world, replay.id).await;
+        assert_eq!(world.event(lease.event).await.steps[0].revision, revision);
+        let lease = world.claim_one(world.crm(), at(50)).await.lease;
+        let intent = world.intent(step, world.attempt_id(), "mended");
+        let recorded = world.store.record_intent(&lease, intent).await.unwrap();
+        assert_eq!(recorded.request, request(body), "{effect:?}");
+        world.record(&lease, step, done(), at(51)).await;
+    }
+    world.closes().await;
+}
+
+fn bury_with(effect: Effect) -> Ruling {
+    Ruling::Bury {
+        failure: failure(Class::PermanentConfig, effect),
+        cause: "wrong address".into(),
+    }
 }
 
 /// RP-1: a new failure opens a new letter, linked to the old one.

@@ -310,7 +310,7 @@ fn change(tx: &Transaction<'_>, lease: &Lease, step: StepId, change: &Change<'_>
             ":skipped": change.skipped,
             ":held_under": change.held.map(|(cause, _)| cause),
             ":held_at": change.held.map(|(_, at)| micros(at)),
-            ":maybe_applied": failure.is_some_and(|failure| failure.effect == Effect::MaybeApplied),
+            ":maybe_applied": failure.is_some_and(|failure| failure.effect != Effect::NotApplied),
             ":failure": failure.map(document).transpose()?,
             ":class": failure.map(|failure| spelled(&failure.class)).transpose()?,
             ":message": failure.map(|failure| &failure.message),

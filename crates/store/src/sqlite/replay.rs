@@ -227,9 +227,14 @@ fn send(
         dead_letter::mark(tx, &letter, Resolution::Replayed, by, note, now)?;
     }
     match item.step {
+        // What was mended may stand in the request, so that one which surely changed nothing is formed anew (design 9.4).
         Some(step) => run(
             tx,
-            "UPDATE step SET state = 'pending', attempts = 0, run_at = ?4, pass = 1, resolved = 0, held_under = NULL, held_at = NULL
+            "UPDATE step SET state = 'pending', attempts = 0, run_at = ?4, pass = 1, resolved = 0, held_under = NULL, held_at = NULL,
+                 revision = revision + (maybe_applied = 0 AND EXISTS (
+                     SELECT 1 FROM request
+                     WHERE request.workspace_id = step.workspace_id AND request.event_id = step.event_id
+                         AND request.step_id = step.step_id AND request.revision = step.revision))
              WHERE workspace_id = ?1 AND event_id = ?2 AND step_id = ?3 AND state IN ('dead', 'held')",
             params![key(workspace), key(item.event), key(step), micros(now)],
         )?,
