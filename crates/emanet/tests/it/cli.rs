@@ -212,6 +212,22 @@ fn every_configuration_in_the_documentation_is_valid() {
     }
 }
 
+/// The commands work without a server too: then they open the data directory themselves.
+#[test]
+fn the_commands_work_while_no_server_runs() {
+    let crm = Crm::start();
+    let home = Home::new(&config::web(&crm));
+    let server = home.serve();
+    leads::send(&server.intake("web"), 1);
+    home.until_n("done", 1);
+    assert!(server.terminate().success());
+    assert_eq!(home.status().n("done"), 1);
+    let event = &home.lines(&["events", "list"])[0];
+    assert_eq!(event["email"], leads::email(1));
+    let doctor = home.run(&["doctor"]);
+    assert!(doctor.stdout.contains("sqlite"), "{doctor:?}");
+}
+
 /// `send` signs as the real platform does, so it tests the real path.
 #[test]
 fn send_posts_as_the_platform_does() {

@@ -96,7 +96,7 @@ fn flow(steps: &[&str]) -> String {
     steps.iter().map(step).collect()
 }
 
-fn destination(url: &str, means: Means) -> String {
+pub(crate) fn destination(url: &str, means: Means) -> String {
     let object = |name: &str, path: &str, more: &str| {
         let look_up = match means {
             Means::LookUp => format!(

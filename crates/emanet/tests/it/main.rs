@@ -12,6 +12,7 @@ mod config;
 mod crashes;
 mod crm;
 mod fake;
+mod forms;
 mod graph;
 mod http;
 mod intake;
