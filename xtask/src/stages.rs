@@ -63,7 +63,7 @@ pub(crate) fn run(root: &Path, extent: Extent) -> Vec<String> {
     report.stage_with_sums("examples", |sums| {
         tests(root, &["test", "--workspace", "--doc", "--locked"], sums)
     });
-    report.tests("tests", root, &["--workspace", "--all-targets"]);
+    report.tests("tests", root, &["--workspace"]);
     report.stage("tidy", || tidy::check(root));
     report.real_crm(root);
     report.close()

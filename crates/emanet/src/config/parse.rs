@@ -1,6 +1,6 @@
 //! Reading `emanet.toml` into a [`Document`]: shape and spelling, every mistake with its line.
 //!
-//! Whether the parts fit together, and whether each connector accepts its settings, is found out by [`super::build`].
+//! Whether the parts fit together, and whether each connector accepts its settings, is found out by [`super::build()`].
 
 use super::document::{
     DEFAULT_WORKSPACE, DestinationDoc, Document, FlowChoice, FlowDoc, Network, OwnSettings, Server,
