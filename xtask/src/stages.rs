@@ -145,8 +145,8 @@ impl Report {
 
     /// The test against a real CRM leaves a line behind that says whether it ran; not having run is never a pass.
     fn real_crm(&mut self, root: &Path) {
-        let outcome =
-            std::fs::read_to_string(root.join("target/real-crm/outcome")).unwrap_or_default();
+        let outcome = std::fs::read_to_string(crate::target_dir(root).join("real-crm/outcome"))
+            .unwrap_or_default();
         if let Some(reason) = outcome.strip_prefix("not run: ") {
             self.sums.passed = self.sums.passed.saturating_sub(1);
             self.sums.skipped += 1;
@@ -200,7 +200,7 @@ fn failed(words: &[&str], success: bool) -> Vec<String> {
 /// Runs a test command, passing its output on and summing up what it says.
 fn tests(root: &Path, words: &[&str], sums: &mut Sums) -> Vec<String> {
     // What an earlier run left is not this run's word.
-    let _ = std::fs::remove_file(root.join("target/real-crm/outcome"));
+    let _ = std::fs::remove_file(crate::target_dir(root).join("real-crm/outcome"));
     let child = Command::new(env!("CARGO"))
         .args(words)
         .current_dir(root)
