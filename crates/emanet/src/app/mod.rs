@@ -11,7 +11,7 @@ pub use ready::Ready;
 
 use crate::api::{self, Api};
 use crate::config::data_dir::{DataDir, Lock, key_from_environment};
-use crate::config::{Document, File, Keeper};
+use crate::config::{Document, File, InForce, Keeper};
 use crate::console::Console;
 use crate::engine::{self, Parts};
 use crate::env::Env;
@@ -23,10 +23,11 @@ use crate::scheduler;
 use crate::telemetry::{self, Counted, Health, Metrics};
 use crate::transport::{HttpTransport, Options, Transport};
 use emanet_core::normalise;
+use emanet_core::seal::Keyring;
 use emanet_store::Store;
 use emanet_store::sqlite::SqliteStore;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinSet;
@@ -66,16 +67,14 @@ pub struct Running {
 /// # Errors
 /// Whatever is in the way, said so that a person can remove it.
 pub async fn start(start: Start, env: Env) -> Result<Running, AppError> {
-    let data_dir = DataDir::new(&start.data_dir);
-    let lock = data_dir.lock()?;
-    let keyring = Arc::new(data_dir.keyring(&lock, key_from_environment(), &env)?);
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(data_dir.path())?);
-    let keeper = Keeper {
-        store: Arc::clone(&store),
-        keyring: Arc::clone(&keyring),
-        env: env.clone(),
-    };
-    let in_force = keeper.start(start.file.as_ref()).await?;
+    let Opened {
+        data_dir,
+        lock,
+        keyring,
+        store,
+        keeper,
+        in_force,
+    } = open(&start, &env).await?;
     let sandbox = Arc::new(Sandbox::new(Arc::clone(&store), env.clone()));
     for (destination, faults) in in_force.sandbox_faults() {
         sandbox.set_faults(destination, faults);
@@ -96,18 +95,8 @@ pub async fn start(start: Start, env: Env) -> Result<Running, AppError> {
         stopping.clone(),
     )
     .await?;
-    let listen = start.listen.unwrap_or(document.server.listen);
-    let listener = tokio::net::TcpListener::bind(listen)
-        .await
-        .map_err(|source| AppError::Listen { listen, source })?;
-    let address = listener
-        .local_addr()
-        .map_err(|source| AppError::Listen { listen, source })?;
     let socket = data_dir.socket();
-    let local = Listener::local(&socket).map_err(|source| AppError::Socket {
-        path: socket.clone(),
-        source,
-    })?;
+    let doors = Doors::open(start.listen.unwrap_or(document.server.listen), &socket).await?;
     let (console, login) = Console::new(Arc::clone(&store), Arc::clone(&installation), env.clone());
     let intake = Intake {
         store: Arc::clone(&store),
@@ -124,9 +113,16 @@ pub async fn start(start: Start, env: Env) -> Result<Running, AppError> {
         env: env.clone(),
         stop: stopping.clone(),
     };
-    let open = ingest::router(intake)
+    let public = ingest::router(intake)
         .merge(telemetry::router(health))
         .merge(console.router());
+    let ready = Ready::new(
+        &document,
+        &installation.get(),
+        doors.address,
+        &socket,
+        &login,
+    );
     let api = Arc::new(Api {
         store: Arc::clone(&store),
         installation: Arc::clone(&installation),
@@ -137,30 +133,28 @@ pub async fn start(start: Start, env: Env) -> Result<Running, AppError> {
         env: env.clone(),
         wake,
         wake_scheduler: Arc::clone(&parts.wake_scheduler),
-        base_url: Some(format!("http://{}", ready::reachable(address))),
+        base_url: Some(format!("http://{}", ready::reachable(doors.address))),
         applying: Mutex::new(()),
     });
+    let proxies = document.server.trusted_proxies;
     let limits = http_server::Limits {
-        trusted_proxies: document.server.trusted_proxies.clone(),
+        trusted_proxies: proxies,
         ..http_server::Limits::default()
+    };
+    let serve = |door, router| {
+        http_server::serve(
+            door,
+            api::trace::traced(router, env.clone()),
+            limits.clone(),
+            stopping.clone(),
+        )
     };
     let mut tasks = JoinSet::new();
     tasks.spawn_blocking(normalise::warm);
-    tasks.spawn(http_server::serve(
-        Listener::Tcp(listener),
-        api::trace::traced(open, env.clone()),
-        limits.clone(),
-        stopping.clone(),
-    ));
-    tasks.spawn(http_server::serve(
-        local,
-        api::trace::traced(api.router(), env.clone()),
-        limits,
-        stopping,
-    ));
+    tasks.spawn(serve(doors.network, public));
+    tasks.spawn(serve(doors.local, api.router()));
     tasks.spawn(engine::run(Arc::clone(&parts)));
     tasks.spawn(scheduler::run(Arc::clone(&parts)));
-    let ready = Ready::new(&document, &installation.get(), address, &socket, &login);
     Ok(Running {
         ready,
         store,
@@ -172,6 +166,63 @@ pub async fn start(start: Start, env: Env) -> Result<Running, AppError> {
         socket,
         _lock: lock,
     })
+}
+
+/// An installation taken for this process, its configuration in force.
+struct Opened {
+    data_dir: DataDir,
+    lock: Lock,
+    keyring: Arc<Keyring>,
+    store: Arc<dyn Store>,
+    keeper: Keeper,
+    in_force: InForce,
+}
+
+async fn open(start: &Start, env: &Env) -> Result<Opened, AppError> {
+    let data_dir = DataDir::new(&start.data_dir);
+    let lock = data_dir.lock()?;
+    let keyring = Arc::new(data_dir.keyring(&lock, key_from_environment(), env)?);
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(data_dir.path())?);
+    let keeper = Keeper {
+        store: Arc::clone(&store),
+        keyring: Arc::clone(&keyring),
+        env: env.clone(),
+    };
+    let in_force = keeper.start(start.file.as_ref()).await?;
+    Ok(Opened {
+        data_dir,
+        lock,
+        keyring,
+        store,
+        keeper,
+        in_force,
+    })
+}
+
+/// Where requests come in.
+struct Doors {
+    network: Listener,
+    address: SocketAddr,
+    local: Listener,
+}
+
+impl Doors {
+    async fn open(listen: SocketAddr, socket: &Path) -> Result<Self, AppError> {
+        let failed = |source| AppError::Listen { listen, source };
+        let network = tokio::net::TcpListener::bind(listen)
+            .await
+            .map_err(failed)?;
+        let address = network.local_addr().map_err(failed)?;
+        let local = Listener::local(socket).map_err(|source| AppError::Socket {
+            path: socket.into(),
+            source,
+        })?;
+        Ok(Self {
+            network: Listener::Tcp(network),
+            address,
+            local,
+        })
+    }
 }
 
 /// What performs calls: the network, behind it the CRM inside the product, all of it counted.
