@@ -133,6 +133,14 @@ impl Installation {
         .unwrap_or_default()
     }
 
+    /// Whether the target is configured.
+    pub fn knows(&self, target: Target) -> bool {
+        match target {
+            Target::Source(id) => self.sources.contains_key(&id),
+            Target::Destination(id) => self.destinations.contains_key(&id),
+        }
+    }
+
     /// Targets whose events may be worked on now: all but paused sources and those of suspended workspaces.
     pub fn workable_targets(&self) -> impl Iterator<Item = Target> {
         let active =

@@ -224,6 +224,9 @@ async fn targets(api: &Api, installation: &Installation) -> Result<Vec<Check>, A
         let breaker::State::Open { reason, since, .. } = record.state else {
             continue;
         };
+        if !installation.knows(record.target) {
+            continue;
+        }
         let what = match record.target {
             Target::Source(_) => "source",
             Target::Destination(_) => "destination",

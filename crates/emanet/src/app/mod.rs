@@ -281,3 +281,6 @@ impl Running {
 
 /// Tasks that run as long as the installation does: two listeners, the engine, the scheduler.
 const PARTS: usize = 4;
+
+#[cfg(test)]
+mod tests;

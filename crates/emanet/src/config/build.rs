@@ -91,6 +91,11 @@ impl<'a> Builder<'a> {
             installation.sources.insert(source.id, Arc::new(source));
         }
         installation.destinations = destinations.into_values().map(|d| (d.id, d)).collect();
+        installation.retired = self
+            .names
+            .targets()
+            .filter(|target| !installation.knows(*target))
+            .collect();
         installation
     }
 

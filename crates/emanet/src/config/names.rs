@@ -3,7 +3,7 @@
 
 use super::document::Document;
 use crate::env::Env;
-use emanet_core::ids::{DestinationId, SourceId, WorkspaceId};
+use emanet_core::ids::{DestinationId, SourceId, Target, WorkspaceId};
 use emanet_core::seal::{Keyring, SealError};
 use emanet_core::secret::Secret;
 use emanet_store::{Configuration, NamedDestination, NamedSource};
@@ -149,6 +149,13 @@ impl Names {
             );
         }
         names
+    }
+
+    /// Everything that has a name, or had one in an earlier revision.
+    pub(super) fn targets(&self) -> impl Iterator<Item = Target> {
+        let sources = self.sources.values().map(|(id, _)| Target::Source(*id));
+        let destinations = self.destinations.values().copied();
+        sources.chain(destinations.map(Target::Destination))
     }
 
     pub(super) fn source(&self, workspace: &str, name: &str) -> Option<(SourceId, &Secret)> {

@@ -14,7 +14,7 @@ use emanet_core::classify::{self, Class, Failure};
 use emanet_core::ids::Target;
 use emanet_core::step::{Delivered, Kind, Ruling, State};
 use emanet_store::{Claim, EventRecord, Finish, NextStep, Plan, Progress, StepRecord};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Claims of one event that may end without a recorded result; then it is a poison event (design 5).
 pub const CLAIMS_MAX: u32 = 3;
@@ -30,6 +30,8 @@ pub struct Carrier {
     pub claim: Claim,
     /// The claim while it is worked on.
     pub working: Arc<Working>,
+    /// Whose closed gate it may go through.
+    pub pass: OnceLock<Target>,
 }
 
 /// What to do after a step.
@@ -62,6 +64,10 @@ impl Carrier {
         let Some(mut next) = self.begin().await? else {
             return Ok(());
         };
+        if self.claim.has_pass {
+            // A replay of an event that was dead as a whole comes in by its source, and passes on to the first step.
+            self.pass.get_or_init(|| next.target);
+        }
         let mut slot = (self.claim.target, slot);
         loop {
             if slot.0 != next.target {
@@ -96,7 +102,7 @@ impl Carrier {
     async fn begin(&self) -> Result<Option<NextStep>, Stopped> {
         let event = self.event().await?;
         if self.claim.claims > CLAIMS_MAX {
-            self.bury_event(poison(), None).await?;
+            self.bury_event(self.claim.target, poison(), None).await?;
             return Ok(None);
         }
         for attempt in event.attempts.iter().filter(|a| a.ended_at.is_none()) {
@@ -105,13 +111,15 @@ impl Carrier {
             }
         }
         let Some(source) = self.installation.sources.get(&event.summary.source) else {
-            self.bury_event(not_configured("source"), event.lead)
+            let gone = Target::Source(event.summary.source);
+            self.bury_event(gone, not_configured("source"), event.lead)
                 .await?;
             return Ok(None);
         };
         if event.request.is_none() && event.lead.is_none() {
             // Erased while it waited: there is nothing to carry.
-            self.bury_event(not_configured("payload"), None).await?;
+            self.bury_event(self.claim.target, not_configured("payload"), None)
+                .await?;
             return Ok(None);
         }
         let steps = read::plan(source, source.flow.as_deref(), &self.parts.env);
@@ -172,13 +180,13 @@ impl Carrier {
                 Ok(None)
             }
             Read::Dead(failure, lead) => {
-                self.bury_event(failure, lead).await?;
+                self.bury_event(self.claim.target, failure, lead).await?;
                 Ok(None)
             }
         }
     }
 
-    /// One step: gate, run, ruling.
+    /// One step: gate, run, ruling. A step that is configured no longer has no gate to wait at: nobody would ever open it.
     async fn step(&self, next: NextStep) -> Result<After, Stopped> {
         let event = self.event().await?;
         let Some(step) = event.steps.iter().find(|s| s.id == next.step) else {
@@ -188,6 +196,18 @@ impl Carrier {
         };
         let Some(source) = self.installation.sources.get(&event.summary.source) else {
             return self.give_up(step, not_configured("source")).await;
+        };
+        let delivery = match step.target {
+            Target::Source(_) => None,
+            Target::Destination(id) => {
+                let destination = self.installation.destinations.get(&id);
+                let Some(delivery) = destination.zip(flow_step(source, step)) else {
+                    return self
+                        .give_up(step, not_configured("destination or step"))
+                        .await;
+                };
+                Some(delivery)
+            }
         };
         let now = self.parts.env.now();
         let gate = self
@@ -210,21 +230,12 @@ impl Carrier {
                 .await;
         }
         self.working.at(Some((step.id, false)));
-        let after = match step.target {
-            Target::Source(_) => self.fetch(&event, step, source).await,
-            Target::Destination(id) => match (
-                self.installation.destinations.get(&id),
-                flow_step(source, step),
-            ) {
-                (Some(destination), Some(flow)) => {
-                    self.deliver(&event, step, source, destination.connector.as_ref(), flow)
-                        .await
-                }
-                _ => {
-                    self.give_up(step, not_configured("destination or step"))
-                        .await
-                }
-            },
+        let after = match delivery {
+            None => self.fetch(&event, step, source).await,
+            Some((destination, flow)) => {
+                self.deliver(&event, step, source, destination.connector.as_ref(), flow)
+                    .await
+            }
         };
         self.working.at(None);
         after
@@ -373,9 +384,9 @@ impl Carrier {
         }
     }
 
-    /// Whether the event may go through a closed gate of the target: only of the one it was released for.
+    /// Whether the event may go through a closed gate of the target: only of the one its first step is for.
     pub(super) fn has_pass(&self, target: Target) -> bool {
-        self.claim.has_pass && self.claim.target == target
+        self.pass.get() == Some(&target)
     }
 
     pub(super) async fn event(&self) -> Result<EventRecord, Stopped> {

@@ -25,7 +25,7 @@ use emanet_store::{Claim, ClaimDue, Filter, NewReplay, Release, Store};
 use jiff::Timestamp;
 use leases::Leases;
 use run::Stopped;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use targets::Reopened;
 use tokio::sync::{Notify, watch};
@@ -300,6 +300,7 @@ fn send_off(
         installation: Arc::clone(installation),
         claim,
         working,
+        pass: OnceLock::new(),
     };
     workers.spawn(async move {
         let carrier = Arc::new(carrier);

@@ -69,29 +69,43 @@ impl Carrier {
                 .works_again(&self.installation, workspace, step.target, reopened)
                 .await?;
         }
-        let clamped = failure.retry_after.is_some_and(|r| r.clamped);
-        if failure.class == Class::PermanentConfig || clamped {
-            let hint = if clamped {
-                "The Retry-After it sent was absurd and was clamped to 24 hours at most; look at the other side."
-            } else {
-                &failure.hint
-            };
-            let alert = NewAlert {
-                workspace,
-                id: AlertId::new(now, self.parts.env.bytes()),
-                cause: cause.to_owned(),
-                class: Some(failure.class),
-                target: Some(step.target),
-                message: format!("{target}: {}", failure.message),
-                hint: hint.to_owned(),
-                now,
-            };
-            let (alert, is_new) = self.parts.store.raise_alert(alert).await?;
-            if is_new {
-                tracing::error!(alert.id = %alert.id, target.name = %target, cause, hint = %alert.hint, "a person is needed: {}", alert.message);
-            }
-        }
+        self.call_for_help(step.target, failure, cause).await?;
         Ok(transition)
+    }
+
+    /// Alerts a person, once per cause, to what only a person can mend (DL-3), and to a Retry-After that is absurd (ERR-4).
+    async fn call_for_help(
+        &self,
+        target: Target,
+        failure: &Failure,
+        cause: &str,
+    ) -> Result<(), Stopped> {
+        let clamped = failure.retry_after.is_some_and(|r| r.clamped);
+        if failure.class != Class::PermanentConfig && !clamped {
+            return Ok(());
+        }
+        let hint = if clamped {
+            "The Retry-After it sent was absurd and was clamped to 24 hours at most; look at the other side."
+        } else {
+            &failure.hint
+        };
+        let name = self.installation.target_name(target);
+        let now = self.parts.env.now();
+        let alert = NewAlert {
+            workspace: self.claim.lease.workspace,
+            id: AlertId::new(now, self.parts.env.bytes()),
+            cause: cause.to_owned(),
+            class: Some(failure.class),
+            target: Some(target),
+            message: format!("{name}: {}", failure.message),
+            hint: hint.to_owned(),
+            now,
+        };
+        let (alert, is_new) = self.parts.store.raise_alert(alert).await?;
+        if is_new {
+            tracing::error!(alert.id = %alert.id, target.name = %name, cause, hint = %alert.hint, "a person is needed: {}", alert.message);
+        }
+        Ok(())
     }
 
     /// An attempt that a worker left open when it died: the call may have been applied (WRK-2).
@@ -150,7 +164,7 @@ impl Carrier {
             "Emanet itself failed on this lead (a panic); the other leads are not affected",
         );
         let Some((id, may_have_sent)) = self.working.step() else {
-            return self.bury_event(failure, None).await;
+            return self.bury_event(self.claim.target, failure, None).await;
         };
         let event = self.event().await?;
         let Some(step) = event.steps.iter().find(|s| s.id == id) else {
@@ -183,6 +197,7 @@ impl Carrier {
         failure: Failure,
     ) -> Result<After, Stopped> {
         let cause = cause::fingerprint(step.target, step.kind, &failure);
+        self.call_for_help(step.target, &failure, &cause).await?;
         self.record(
             step,
             self.empty_run(),
@@ -194,13 +209,16 @@ impl Carrier {
         .await
     }
 
+    /// Gives the event up as a whole. `target` is what stands in the way.
     pub(super) async fn bury_event(
         &self,
+        target: Target,
         failure: Failure,
         lead: Option<Lead>,
     ) -> Result<(), Stopped> {
         let now = self.parts.env.now();
-        let cause = cause::fingerprint(self.claim.target, Kind::Fetch, &failure);
+        let cause = cause::fingerprint(target, Kind::Fetch, &failure);
+        self.call_for_help(target, &failure, &cause).await?;
         tracing::warn!(event.id = %self.claim.lease.event, error.class = ?failure.class, cause, "event dead-lettered: {}", failure.message);
         let dead_letter = DeadLetterId::new(now, self.parts.env.bytes());
         let finish = Finish::Dead {

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 /// The net under the wake-up signal.
 const PASS_AT_LEAST_EVERY: Duration = Duration::from_millis(500);
+/// Leads of a target that is configured no longer that are let go in one pass.
+const RETIRED_BATCH: u32 = 200;
 /// How often the sum is recounted from rows.
 const RECOUNT_EVERY: Duration = Duration::from_secs(24 * 3_600);
 
@@ -154,6 +156,12 @@ async fn look_after(
     let TargetRecord {
         workspace, target, ..
     } = *record;
+    if !parts.installation.get().knows(target) {
+        // Configured no longer, so it never opens again: a worker brings its leads to a person, a batch at a time.
+        return release(parts, record, RETIRED_BATCH, false)
+            .await
+            .map(|_| ());
+    }
     let now = parts.env.now();
     let state = parts.targets.state(target);
     if state.is_open() {
