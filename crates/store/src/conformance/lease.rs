@@ -207,10 +207,18 @@ pub async fn claims_without_result_are_counted(harness: &dyn Harness) {
     let now = at(4 * LEASE_SECONDS);
     let claim = world.claim_one(world.inbox(), now).await;
     assert_eq!(claim.claims, 4);
-    // A recorded step forward starts the count over.
+    // A plan is no result: a lead that brings its worker down right after it counts on.
     let step = world.new_step("crm", emanet_core::step::Kind::Crm, world.crm(), &[]);
+    let id = step.id;
     world.plan(&claim.lease, vec![step], now).await;
     let now = at(6 * LEASE_SECONDS);
+    let claim = world.claim_one(world.crm(), now).await;
+    assert_eq!(claim.claims, 5);
+    // A recorded result starts the count over.
+    world
+        .record(&claim.lease, id, retry(1, Effect::NotApplied), now)
+        .await;
+    let now = at(8 * LEASE_SECONDS);
     assert_eq!(world.claim_one(world.crm(), now).await.claims, 1);
 }
 

@@ -15,7 +15,8 @@ use serde::Deserialize;
 /// Whose change it is, which decides what becomes of the event's place in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// The worker that holds the event, planning it: it goes on if the next step can run now.
+    /// The worker that holds the event, planning it: it goes on if the next step can run now. A plan is no result, so the claim
+    /// still counts: an event that brings its worker down before the first call must not begin anew for ever (design 5).
     Planner,
     /// The worker that holds the event, after a run: a pass is used up, and the event goes on if the next step can run now.
     Runner {
@@ -176,7 +177,7 @@ fn enqueue(
     match by {
         By::Planner => run(
             tx,
-            "UPDATE queue SET target = ?3, run_at = ?4, pass = max(pass, ?5), claims = 0,
+            "UPDATE queue SET target = ?3, run_at = ?4, pass = max(pass, ?5), claims = CASE WHEN ?6 THEN claims ELSE 0 END,
                  lease_until = CASE WHEN ?6 THEN lease_until END
              WHERE workspace_id = ?1 AND event_id = ?2",
             params![workspace, event, target, run_at, place.pass, keeps_lease],
