@@ -101,7 +101,8 @@ async fn settings_are_in_force() {
         ("journal_mode", "wal"),
         ("secure_delete", "1"),
         ("synchronous", "2"),
-        ("wal_autocheckpoint", "1000"),
+        ("temp_store", "2"),
+        ("wal_autocheckpoint", "8192"),
     ];
     let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
     assert_eq!(report.settings, expected.into());

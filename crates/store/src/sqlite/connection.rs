@@ -16,13 +16,20 @@ const STATEMENTS_KEPT: usize = 256;
 /// How long a connection waits for another one, before "busy". There is one writer, so only recovery and checkpoints make it wait.
 pub(super) const BUSY_WAIT: Duration = Duration::from_secs(5);
 
+/// Pages of the log that are moved into the database in one go: 32 MB. Pages that change often are moved once for many changes,
+/// and the log never gets much larger.
+const LOG_PAGES: u32 = 8_192;
+/// Memory the writer keeps pages in, in KiB. Each new event changes a page somewhere in the index it is unique by.
+const WRITER_CACHE_KIB: i32 = 16 * 1024;
+
 /// Settings of every connection, with the values SQLite reports for them.
 const SETTINGS: &[(&str, &str)] = &[
     ("foreign_keys", "1"),
     ("journal_mode", "wal"),
     ("secure_delete", "1"),
     ("synchronous", "2"),
-    ("wal_autocheckpoint", "1000"),
+    ("temp_store", "2"),
+    ("wal_autocheckpoint", "8192"),
 ];
 
 /// The writing connection. There is never a second one on a file.
@@ -39,6 +46,7 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     configure(&connection)?;
+    connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     refuse_unless_in_force(&connection)?;
     Ok(connection)
 }
@@ -84,7 +92,9 @@ fn configure(connection: &Connection) -> Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", "ON")?;
     connection.pragma_update(None, "secure_delete", "ON")?;
-    connection.pragma_update(None, "wal_autocheckpoint", 1000)?;
+    // What a statement may have to undo is kept in memory, not in a file of its own.
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
     Ok(())
 }
 

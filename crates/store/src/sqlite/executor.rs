@@ -18,8 +18,9 @@ use tokio::sync::{Semaphore, oneshot};
 const WAITING_MAX: usize = 4096;
 /// Queries that run at a time.
 const READERS: usize = 4;
-/// Without a write for this long the log is truncated.
-const IDLE: Duration = Duration::from_secs(1);
+/// Without a write for this long the log is truncated. Less than the second after which the engine looks for work again, which is
+/// an operation of the writer too.
+const IDLE: Duration = Duration::from_millis(500);
 
 /// Where operations run.
 #[derive(Debug)]
@@ -29,11 +30,12 @@ pub(super) enum Executor {
 }
 
 impl Executor {
-    /// Runs an operation that writes, in a transaction that is on stable storage when this returns.
+    /// Runs an operation that writes, in a transaction that is on stable storage when this returns. It may be run twice: what
+    /// the first run did is undone then.
     pub(super) async fn write<T, F>(&self, op: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
+        F: FnMut(&Transaction<'_>) -> Result<T> + Send + 'static,
     {
         let (job, outcome) = job(op);
         match self {

@@ -102,7 +102,7 @@ impl SqliteStore {
     async fn write<T, F>(&self, op: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
+        F: FnMut(&Transaction<'_>) -> Result<T> + Send + 'static,
     {
         self.executor.write(op).await
     }
@@ -131,9 +131,10 @@ impl SqliteStore {
         let Executor::Threaded(threaded) = &self.executor else {
             return Err(crate::Error::Conflict("there is no writer's thread".into()));
         };
+        let mut started = Some(started);
         let (job, _) = writer::job(move |_| {
             // Both ends belong to the test; whichever it drops means "go on".
-            let _ = started.send(());
+            let _ = started.take().map(|started| started.send(()));
             let _ = held.recv();
             Ok(())
         });
@@ -163,6 +164,7 @@ impl SqliteStore {
 #[async_trait]
 impl Store for SqliteStore {
     async fn accept(&self, request: NewReceipt) -> Result<Vec<Accepted>> {
+        let request = inbox::Request::new(request)?;
         self.write(move |tx| inbox::accept(tx, &request)).await
     }
 

@@ -1,8 +1,9 @@
 //! The one connection that writes, and group commit: what has arrived while the last commit ran shares the next one. There is
 //! no delay timer; a single caller waits for a single commit.
 //!
-//! Each operation stands in a savepoint of its own, so that one that fails does not spoil its neighbours. When a commit fails,
-//! nothing of the batch is acknowledged and the connection is never used again: what it would say next cannot be trusted (F15).
+//! One operation that fails does not spoil its neighbours: the batch is undone and run again, each operation in a savepoint of
+//! its own. Savepoints from the start would cost every batch a copy of every page it changes. When a commit fails, nothing of
+//! the batch is acknowledged and the connection is never used again: what it would say next cannot be trusted (F15).
 
 use super::connection::{self, BUSY_WAIT};
 use super::{faults::Faults, migrate};
@@ -22,7 +23,7 @@ const CHECKPOINT_WAIT: Duration = Duration::from_millis(50);
 
 /// An operation waiting for its turn, with the caller waiting for it.
 pub(super) trait Job: Send {
-    /// Runs the operation; says whether its changes stand.
+    /// Runs the operation, perhaps for the second time; says whether its changes stand.
     fn run(&mut self, tx: &Transaction<'_>) -> bool;
 
     /// Tells the caller what the operation said, or why its commit failed.
@@ -33,11 +34,11 @@ pub(super) trait Job: Send {
 pub(super) fn job<T, F>(op: F) -> (Box<dyn Job>, oneshot::Receiver<Result<T>>)
 where
     T: Send + 'static,
-    F: FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
+    F: FnMut(&Transaction<'_>) -> Result<T> + Send + 'static,
 {
     let (reply, outcome) = oneshot::channel();
     let job = Call {
-        op: Some(op),
+        op,
         outcome: Err(Error::Unavailable("the operation was not run".into())),
         reply,
     };
@@ -45,7 +46,7 @@ where
 }
 
 struct Call<T, F> {
-    op: Option<F>,
+    op: F,
     outcome: Result<T>,
     reply: oneshot::Sender<Result<T>>,
 }
@@ -53,13 +54,10 @@ struct Call<T, F> {
 impl<T, F> Job for Call<T, F>
 where
     T: Send,
-    F: FnOnce(&Transaction<'_>) -> Result<T> + Send,
+    F: FnMut(&Transaction<'_>) -> Result<T> + Send,
 {
     fn run(&mut self, tx: &Transaction<'_>) -> bool {
-        let Some(op) = self.op.take() else {
-            return false;
-        };
-        self.outcome = catch_unwind(AssertUnwindSafe(|| op(tx))).unwrap_or_else(|_| {
+        self.outcome = catch_unwind(AssertUnwindSafe(|| (self.op)(tx))).unwrap_or_else(|_| {
             tracing::error!("a storage operation panicked; it was rolled back");
             Err(Error::Unavailable("the operation failed inside".into()))
         });
@@ -170,33 +168,61 @@ impl Writer {
 
     fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<()> {
         let faults = self.faults.clone();
-        let tx = self
-            .connection()?
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for job in jobs {
-            in_savepoint(&tx, job.as_mut())?;
-        }
+        let connection = self.connection()?;
+        let changes = connection.total_changes();
+        let tx = match all_stand(connection, jobs)? {
+            Some(tx) => tx,
+            None => each_apart(connection, jobs)?,
+        };
         faults.before_commit()?;
         tx.commit()?;
-        self.has_log = true;
+        let has_written = connection.total_changes() != changes;
+        self.has_log |= has_written;
         self.commits.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 }
 
-/// Runs a job; undoes its changes alone if it fails. SQLite itself gives up the whole transaction on some errors (disk full,
-/// out of memory): then the batch has failed.
-fn in_savepoint(tx: &Transaction<'_>, job: &mut dyn Job) -> Result<()> {
-    tx.prepare_cached("SAVEPOINT op")?.execute([])?;
-    let stands = job.run(tx);
-    if tx.is_autocommit() {
-        return Err(Error::Unavailable(
-            "the database gave up the transaction".into(),
-        ));
+/// Runs jobs until one of them fails, which undoes them all.
+fn all_stand<'c>(
+    connection: &'c Connection,
+    jobs: &mut [Box<dyn Job>],
+) -> Result<Option<Transaction<'c>>> {
+    let tx = begin(connection)?;
+    for job in jobs {
+        if !job.run(&tx) {
+            return Ok(None);
+        }
     }
-    if !stands {
-        tx.prepare_cached("ROLLBACK TO op")?.execute([])?;
+    Ok(Some(tx))
+}
+
+/// Runs each job in a savepoint; undoes the changes of those that fail. SQLite itself gives up the whole transaction on some
+/// errors (disk full, out of memory): then the batch has failed.
+fn each_apart<'c>(
+    connection: &'c Connection,
+    jobs: &mut [Box<dyn Job>],
+) -> Result<Transaction<'c>> {
+    let tx = begin(connection)?;
+    for job in jobs {
+        tx.prepare_cached("SAVEPOINT op")?.execute([])?;
+        let stands = job.run(&tx);
+        if tx.is_autocommit() {
+            return Err(Error::Unavailable(
+                "the database gave up the transaction".into(),
+            ));
+        }
+        if !stands {
+            tx.prepare_cached("ROLLBACK TO op")?.execute([])?;
+        }
+        tx.prepare_cached("RELEASE op")?.execute([])?;
     }
-    tx.prepare_cached("RELEASE op")?.execute([])?;
-    Ok(())
+    Ok(tx)
+}
+
+fn begin(connection: &Connection) -> Result<Transaction<'_>> {
+    Ok(Transaction::new_unchecked(
+        connection,
+        TransactionBehavior::Immediate,
+    )?)
 }
