@@ -54,7 +54,12 @@ fn mac(secret: &Secret, body: &[u8]) -> Hmac<Sha256> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 0xf])
+        .map(|half| char::from(DIGITS[usize::from(half)]))
+        .collect()
 }
 
 fn unhex(text: &str) -> Option<[u8; 32]> {

@@ -11,7 +11,6 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use emanet_core::error_code::Language;
-use std::fmt::Write;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -145,10 +144,12 @@ fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to a string does not fail");
-        text
-    })
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 0xf])
+        .map(|half| char::from(DIGITS[usize::from(half)]))
+        .collect()
 }
 
 /// The language of ours that an `Accept-Language` value likes best; English if it likes none or both the same.

@@ -33,7 +33,10 @@ pub(super) fn received(headers: &HeaderMap, peer: Peer) -> Vec<(String, String)>
         .iter()
         .filter(|(name, _)| !matches!(name.as_str(), "cookie" | PEER))
         .map(|(name, value)| {
-            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            let value = std::str::from_utf8(value.as_bytes()).map_or_else(
+                |_| String::from_utf8_lossy(value.as_bytes()).into_owned(),
+                str::to_owned,
+            );
             (name.as_str().to_owned(), value)
         })
         .chain([ours])

@@ -7,6 +7,7 @@
 
 mod admission;
 mod body;
+mod carried;
 mod headers;
 mod reply;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, Method, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
+use carried::CarriedThrough;
 use emanet_connectors::connector::Received;
 use emanet_core::event::{Accepted, Inbound, Item, NewEvent};
 use emanet_core::ids::{EventId, ReceiptId};
@@ -271,21 +273,18 @@ impl Desk {
         }
     }
 
-    /// Writes it down, in a task of its own: a sender that hangs up must not keep the engine from hearing of a commit.
+    /// Writes it down. A sender that hangs up meanwhile must not keep the engine from hearing of the commit.
     async fn store(
         &self,
         source: &SourceEntry,
         receipt: NewReceipt,
         admitted: Admitted,
     ) -> Result<Vec<Accepted>, Declined> {
-        let Intake {
-            store,
-            wake,
-            metrics,
-            ..
-        } = self.intake.clone();
+        let store = Arc::clone(&self.intake.store);
+        let metrics = Arc::clone(&self.intake.metrics);
+        let wake = Arc::clone(&self.intake.wake);
         let kind = source.kind.kind;
-        let commit = tokio::spawn(async move {
+        let commit = CarriedThrough::new(async move {
             // Room is taken up until the commit has ended, whoever still waits for it.
             let _admitted = admitted;
             let begun = Instant::now();
@@ -295,10 +294,9 @@ impl Desk {
             Ok::<_, emanet_store::Error>(accepted)
         });
         match timeout(self.intake.limits.accept_timeout, commit).await {
-            Ok(Ok(Ok(accepted))) => Ok(accepted),
-            Ok(Ok(Err(emanet_store::Error::Unavailable(why)))) => Err(self.put_off(&why)),
-            Ok(Ok(Err(error))) => Err(not_stored(&error.to_string())),
-            Ok(Err(_)) => Err(not_stored("the store panicked")),
+            Ok(Ok(accepted)) => Ok(accepted),
+            Ok(Err(emanet_store::Error::Unavailable(why))) => Err(self.put_off(&why)),
+            Ok(Err(error)) => Err(not_stored(&error.to_string())),
             Err(_) => Err(self.put_off("the commit takes too long")),
         }
     }

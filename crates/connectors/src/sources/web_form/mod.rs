@@ -170,11 +170,14 @@ impl WebForm {
         match wire::submissions(request) {
             Err(reason) => separate([unreadable("", reason)]),
             Ok(submissions) => {
+                let is_alone = submissions.len() == 1;
                 separate(
                     submissions
                         .into_iter()
                         .map(|(pointer, submission)| match submission {
-                            Ok(submission) => self.found(request, pointer, &submission, now),
+                            Ok(submission) => {
+                                self.found(request, pointer, &submission, is_alone, now)
+                            }
                             Err(reason) => unreadable(&pointer, reason),
                         }),
                 )
@@ -187,9 +190,9 @@ impl WebForm {
         request: &Inbound,
         pointer: String,
         submission: &Submission,
+        is_alone: bool,
         now: Timestamp,
     ) -> Found {
-        let content = self.content(submission);
         let is_trapped = submission
             .values(&self.0.honeypot)
             .iter()
@@ -203,8 +206,14 @@ impl WebForm {
                 .header("idempotency-key")
                 .map(|key| format!("{}{pointer}", key.trim()))
         };
+        let id = from_field.or_else(from_header);
+        // What it says stands for a missing id, and tells it from its neighbours; else nobody asks.
+        let content = match &id {
+            Some(_) if is_alone => String::new(),
+            _ => self.content(submission),
+        };
         Found {
-            source_ref: match from_field.or_else(from_header) {
+            source_ref: match id {
                 Some(id) => clean_id(id),
                 None => self.windowed(&content, now),
             },
