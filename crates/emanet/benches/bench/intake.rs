@@ -12,8 +12,8 @@ pub fn run(size: Size) -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
     let total = size.pick(5_000, 60_000);
     let server = Server::start(CONFIG)?;
     let (host, path) = server.intake("web")?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    // One thread is enough for the senders; more would only wake each other on the machine they share with the server.
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let many = runtime

@@ -1,5 +1,6 @@
 //! A load of POSTs over kept-alive connections, as cheap as can be: the sender shares the machine with what it measures.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -51,15 +52,18 @@ pub async fn post(
             let mut connection = TcpStream::connect(&host).await?;
             connection.set_nodelay(true)?;
             let mut latencies = Vec::new();
+            let (mut request, mut answer) = (Vec::new(), Vec::new());
             for number in (sender..total).step_by(senders) {
                 let body = body(number);
-                let head = format!(
-                    "POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\naccept: application/json\r\ncontent-length: {}\r\n\r\n",
+                request.clear();
+                write!(
+                    request,
+                    "POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\naccept: application/json\r\ncontent-length: {}\r\n\r\n{body}",
                     body.len()
-                );
+                )?;
                 let before = Instant::now();
-                connection.write_all(&[head.as_bytes(), body.as_bytes()].concat()).await?;
-                answer(&mut connection).await?;
+                connection.write_all(&request).await?;
+                read_answer(&mut connection, &mut answer).await?;
                 latencies.push(before.elapsed());
             }
             Ok::<_, Box<dyn std::error::Error + Send + Sync>>(latencies)
@@ -79,26 +83,28 @@ pub async fn post(
 }
 
 /// Reads one answer; anything but a 200 is an error.
-async fn answer(
+async fn read_answer(
     connection: &mut TcpStream,
+    buffer: &mut Vec<u8>,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let mut buffer = Vec::with_capacity(1_024);
+    buffer.clear();
     loop {
-        if connection.read_buf(&mut buffer).await? == 0 {
+        if connection.read_buf(buffer).await? == 0 {
             return Err("the server closed the connection".into());
         }
-        let Some(end) = buffer.windows(4).position(|w| w == b"\r\n\r\n") else {
+        let text = std::str::from_utf8(buffer)?;
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
             continue;
         };
-        let head = std::str::from_utf8(&buffer[..end])?.to_ascii_lowercase();
-        if !head.starts_with("http/1.1 200") {
+        if !head.starts_with("HTTP/1.1 200") {
             return Err(format!("not a 200: {}", head.lines().next().unwrap_or_default()).into());
         }
-        let length = head
-            .lines()
-            .find_map(|l| l.strip_prefix("content-length: "))
+        // As this server writes it.
+        let (_, rest) = head
+            .split_once("\r\ncontent-length: ")
             .ok_or("no content-length")?;
-        if buffer.len() >= end + 4 + length.trim().parse::<usize>()? {
+        let length = rest.lines().next().unwrap_or_default();
+        if body.len() >= length.parse::<usize>()? {
             return Ok(());
         }
     }
