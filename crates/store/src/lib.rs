@@ -44,6 +44,11 @@ pub trait Store: Debug + Send + Sync {
     /// Renews leases; returns those that were lost.
     async fn renew(&self, leases: Vec<Lease>, until: Timestamp) -> Result<Vec<Lease>>;
 
+    /// Ends the claims of earlier processes at once, where the engine can know that they are gone: the embedded engine belongs to
+    /// one process at a time. Their events are due again, their claims stay counted, and their tokens are worth nothing. An engine
+    /// that several processes share leaves such claims to lapse. Returns how many were ended. Called once, before any claim.
+    async fn take_over(&self) -> Result<u64>;
+
     /// Gives an event back unprocessed (graceful stop, no free slot for its next target): nothing is counted, the claim is
     /// taken back, and it is due again at `run_at` for `target`.
     async fn hand_back(&self, lease: Lease, target: Target, run_at: Timestamp) -> Result<()>;

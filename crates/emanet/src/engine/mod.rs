@@ -81,6 +81,13 @@ impl Parts {
         wake: Arc<Notify>,
         stopping: watch::Receiver<bool>,
     ) -> emanet_store::Result<Arc<Self>> {
+        let ended = store.take_over().await?;
+        if ended > 0 {
+            tracing::info!(
+                n_claims = ended,
+                "claims of a process that is gone were ended; their leads go on"
+            );
+        }
         let targets = Targets::load(
             Arc::clone(&store),
             emanet_core::breaker::Policy::default(),

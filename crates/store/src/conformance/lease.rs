@@ -241,3 +241,23 @@ pub async fn handing_back_counts_nothing(harness: &dyn Harness) {
     assert_eq!(world.claim(world.crm(), 1, at(7)).await.len(), 0);
     assert_eq!(world.claim(world.crm(), 1, at(8)).await.len(), 1);
 }
+
+/// WRK-2, H11: a process that takes over does not wait for the leases of one that is gone, and nobody can use them any more.
+pub async fn claims_of_a_dead_process_end_at_once(harness: &dyn Harness) {
+    let world = World::new(harness);
+    world.accept("a").await;
+    let lost = world.claim_one(world.inbox(), at(1)).await;
+    assert_eq!(world.claim(world.inbox(), 9, at(2)).await.len(), 0);
+    assert_eq!(world.store.take_over().await.unwrap(), 1);
+    assert_eq!(world.store.take_over().await.unwrap(), 0);
+    let claim = world.claim_one(world.inbox(), at(2)).await;
+    assert_eq!(claim.lease.event, lost.lease.event);
+    assert!(claim.lease.token > lost.lease.token);
+    assert_eq!((lost.claims, claim.claims), (1, 2));
+    let back = world
+        .store
+        .hand_back(lost.lease, world.inbox(), at(3))
+        .await;
+    assert!(matches!(back, Err(Error::LeaseLost)), "{back:?}");
+    world.closes().await;
+}

@@ -53,6 +53,7 @@ macro_rules! promises {
             lease:
                 due_events_are_claimed_in_order,
                 next_due_is_the_first_that_is_not_due_yet,
+                claims_of_a_dead_process_end_at_once,
                 fresh_events_go_first_but_old_ones_get_a_quarter,
                 targets_are_claimed_apart,
                 parallel_claimers_take_each_event_once,

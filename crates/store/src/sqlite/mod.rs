@@ -182,6 +182,10 @@ impl Store for SqliteStore {
         self.write(move |tx| queue::renew(tx, &leases, until)).await
     }
 
+    async fn take_over(&self) -> Result<u64> {
+        self.write(queue::take_over).await
+    }
+
     async fn hand_back(&self, lease: Lease, target: Target, run_at: Timestamp) -> Result<()> {
         self.write(move |tx| queue::hand_back(tx, &lease, target, run_at))
             .await

@@ -158,6 +158,16 @@ pub(super) fn renew(
     Ok(lost)
 }
 
+/// Ends every claim; whoever held one is gone, and would be refused.
+pub(super) fn take_over(tx: &Transaction<'_>) -> Result<u64> {
+    let ended = run(
+        tx,
+        "UPDATE queue SET lease_until = NULL, token = token + 1 WHERE lease_until IS NOT NULL",
+        [],
+    )?;
+    Ok(ended as u64)
+}
+
 /// Gives an event back; the claim is taken back too.
 pub(super) fn hand_back(
     tx: &Transaction<'_>,
