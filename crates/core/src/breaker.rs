@@ -165,6 +165,15 @@ impl State {
         }
     }
 
+    /// Whether a pass given at that time is good: not if the target opened after it. A replay gives passes to a whole stage; when
+    /// the target goes down in the middle of it, the rest must wait like everybody else and not call it one by one (RET-4).
+    pub fn honours_pass_of(&self, given_at: Timestamp) -> bool {
+        match self {
+            Self::Open { since, .. } => *since <= given_at,
+            Self::Closed { .. } => true,
+        }
+    }
+
     /// Whether a probe is due.
     pub fn probe_due(&self, now: Timestamp) -> bool {
         matches!(self, Self::Open { probe_at, .. } if *probe_at <= now)

@@ -356,6 +356,25 @@ impl State {
     }
 }
 
+/// RET-4: a target that goes down in the middle of a replay's stage is not called by the rest of it; a probe, let through after
+/// it went down, does call it.
+#[test]
+fn a_pass_is_good_only_for_what_was_open_when_it_was_given() {
+    let closed = State::default();
+    assert!(closed.honours_pass_of(at(0)));
+    let down = closed.fail(&status(503, Some(1)), lead("a"), 10);
+    assert!(down.is_open_for(Reason::Down) || down.is_open_for(Reason::Throttled));
+    assert!(!down.honours_pass_of(at(9)));
+    assert!(down.honours_pass_of(at(10)));
+    // A failed probe does not make it open anew.
+    let still_down = down.fail(&status(503, None), probe("b"), 20);
+    assert!(still_down.honours_pass_of(at(11)));
+    // Another cause does: what was let go for the first one does not get past it.
+    let token = closed.fail(&status(401, None), lead("a"), 30);
+    let permission = token.fail(&status(403, None), probe("b"), 40);
+    assert!(permission.is_open() && !permission.honours_pass_of(at(35)));
+}
+
 proptest! {
     /// ERR-4, H40: once the other side asked to be left alone, nobody calls and no probe goes before that time.
     #[test]

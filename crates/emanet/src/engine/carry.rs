@@ -14,6 +14,7 @@ use emanet_core::classify::{self, Class, Failure};
 use emanet_core::ids::Target;
 use emanet_core::step::{Delivered, Kind, Ruling, State};
 use emanet_store::{Claim, EventRecord, Finish, NextStep, Plan, Progress, StepRecord};
+use jiff::Timestamp;
 use std::sync::{Arc, OnceLock};
 
 /// Claims of one event that may end without a recorded result; then it is a poison event (design 5).
@@ -30,8 +31,8 @@ pub struct Carrier {
     pub claim: Claim,
     /// The claim while it is worked on.
     pub working: Arc<Working>,
-    /// Whose closed gate it may go through.
-    pub pass: OnceLock<Target>,
+    /// Whose closed gate it may go through, and when it was let go.
+    pub pass: OnceLock<(Target, Timestamp)>,
 }
 
 /// What to do after a step.
@@ -64,10 +65,6 @@ impl Carrier {
         let Some(mut next) = self.begin().await? else {
             return Ok(());
         };
-        if self.claim.has_pass {
-            // A replay of an event that was dead as a whole comes in by its source, and passes on to the first step.
-            self.pass.get_or_init(|| next.target);
-        }
         let mut slot = (self.claim.target, slot);
         loop {
             if slot.0 != next.target {
@@ -146,10 +143,15 @@ impl Carrier {
                 },
             )
             .await?;
-        Ok(match After::from(progress) {
-            After::GoOn(next) => Some(next),
-            After::Read | After::Left => None,
-        })
+        let After::GoOn(next) = After::from(progress) else {
+            return Ok(None);
+        };
+        if self.claim.has_pass {
+            // A replay of an event that was dead as a whole comes in by its source, and passes on to the first step.
+            let given_at = event.summary.run_at.unwrap_or(self.parts.env.now());
+            self.pass.get_or_init(|| (next.target, given_at));
+        }
+        Ok(Some(next))
     }
 
     /// Reads the lead, or ends the event if there is nothing to deliver. A lead that steps already worked with stays as it is.
@@ -384,9 +386,12 @@ impl Carrier {
         }
     }
 
-    /// Whether the event may go through a closed gate of the target: only of the one its first step is for.
+    /// Whether the event may go through a closed gate of the target: only of the one its first step is for, and only if it was
+    /// closed when the event was let go.
     pub(super) fn has_pass(&self, target: Target) -> bool {
-        self.pass.get() == Some(&target)
+        self.pass.get().is_some_and(|(to, given_at)| {
+            *to == target && self.parts.targets.state(target).honours_pass_of(*given_at)
+        })
     }
 
     pub(super) async fn event(&self) -> Result<EventRecord, Stopped> {
