@@ -207,7 +207,7 @@ pub fn not_sent(why: NotSent) -> Failure {
             PermanentConfig,
             Target,
             "The other side's address is in a range that is not allowed.",
-            "If the destination is meant to be inside your own network, allow the range in the server's settings; otherwise correct its address.",
+            "If the destination is meant to be inside your own network, allow the range in emanet.toml, like `[network] allow_private = [\"10.0.0.0/8\"]`, and start the server again; otherwise correct its address.",
         ),
         NotSent::StaleConnection => (
             Transient,

@@ -239,7 +239,7 @@ async fn targets(api: &Api, installation: &Installation) -> Result<Vec<Check>, A
             ),
             breaker::Reason::Config => (
                 "is set up wrong",
-                "See `emanet dead list` for what to mend; a probe finds out when it is.",
+                "What to mend is in the checks above or in `emanet dead list --resolved`; a probe finds out when it is.",
             ),
         };
         let name = installation.target_name(record.target);
@@ -248,7 +248,8 @@ async fn targets(api: &Api, installation: &Installation) -> Result<Vec<Check>, A
                 format!("{what} {name}"),
                 Finding::Failed,
                 format!(
-                    "{why}, since {since}; {} leads are held for it",
+                    "{why}, since {}; leads held for it: {}",
+                    since.strftime("%Y-%m-%d %H:%M:%SZ"),
                     record.n_held
                 ),
             )
