@@ -18,6 +18,9 @@ pub(super) struct Cli {
     pub(super) command: Command,
 }
 
+/// Where the help lists them, apart from a command's own.
+const FOR_ALL: &str = "Options of every command";
+
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Common {
@@ -27,14 +30,15 @@ pub(super) struct Common {
         global = true,
         value_name = "DIR",
         default_value = "emanet-data",
-        env = "EMANET_DATA_DIR"
+        env = "EMANET_DATA_DIR",
+        help_heading = FOR_ALL
     )]
     pub(super) data_dir: PathBuf,
     /// Write JSON for programs
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = FOR_ALL)]
     pub(super) json: bool,
     /// Only this workspace
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", help_heading = FOR_ALL)]
     pub(super) workspace: Option<String>,
 }
 
