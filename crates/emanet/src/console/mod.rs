@@ -44,7 +44,7 @@ impl Console {
         )
     }
 
-    /// Its routes: everything below `/console`.
+    /// Its routes: everything below `/console`, and the way there from `/`.
     pub fn router(self: Arc<Self>) -> axum::Router {
         let pages = axum::Router::new()
             .route("/console", get(overview))
@@ -54,11 +54,18 @@ impl Console {
                 require_session,
             ));
         pages
+            .route("/", get(to_console))
+            .route("/console/", get(to_console))
             .route("/console/login", get(log_in))
             .route("/console/style.css", get(style))
             .layer(middleware::from_fn(secure_headers))
             .with_state(self)
     }
+}
+
+/// Whoever types the bare address, or one slash too many, means the console.
+async fn to_console() -> Redirect {
+    Redirect::to("/console")
 }
 
 #[derive(Debug, Deserialize)]

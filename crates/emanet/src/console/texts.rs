@@ -65,6 +65,12 @@ const TEXTS: &[(&str, &str, &str)] = &[
     ("dead", "dead letters", "teslim edilemeyen"),
     ("ignored", "ignored", "yok sayılan"),
     ("erased", "erased", "silinen"),
+    ("is_pending", "in progress", "işlemde"),
+    ("is_held", "held", "bekletiliyor"),
+    ("is_done", "delivered", "teslim edildi"),
+    ("is_dead", "dead letter", "teslim edilemedi"),
+    ("is_ignored", "ignored", "yok sayıldı"),
+    ("is_erased", "erased", "silindi"),
     ("oldest", "oldest waiting", "en eski bekleyen"),
     ("seconds", "s", "sn"),
     ("targets", "Paused", "Duraklatılanlar"),
@@ -128,6 +134,13 @@ mod tests {
         assert_eq!(all(Language::En).len(), TEXTS.len());
         for (key, en, tr) in TEXTS {
             assert!(!en.is_empty() && !tr.is_empty(), "{key}");
+        }
+        let texts = all(Language::Tr);
+        for state in ["pending", "held", "done", "dead", "ignored", "erased"] {
+            assert!(
+                texts.contains_key(format!("is_{state}").as_str()),
+                "{state}"
+            );
         }
     }
 }

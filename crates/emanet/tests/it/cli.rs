@@ -68,6 +68,13 @@ fn the_ready_line_says_where_everything_is() {
     );
     assert_eq!(get(&format!("{}/healthz", server.base())).status, 200);
     assert_eq!(get(&format!("{}/readyz", server.base())).status, 200);
+    for path in ["/", "/console/"] {
+        assert_eq!(
+            get(&format!("{}{path}", server.base())).status,
+            303,
+            "{path}"
+        );
+    }
     let metrics = get(&format!("{}/metrics", server.base()));
     assert!(metrics.body.contains("emanet_"), "{}", metrics.body);
 }
