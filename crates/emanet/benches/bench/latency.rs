@@ -14,9 +14,10 @@ pub fn run(size: Size) -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
     let address = crm.local_addr()?;
     let (arrived, arrivals) = channel();
     std::thread::spawn(move || {
-        crm.incoming()
-            .flatten()
-            .for_each(|c| serve(c, arrived.clone()))
+        crm.incoming().flatten().for_each(|connection| {
+            let arrived = arrived.clone();
+            std::thread::spawn(move || serve(connection, arrived));
+        });
     });
     let server = Server::start(&config(&address.to_string()))?;
     let (host, path) = server.intake("web")?;
