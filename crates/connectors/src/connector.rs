@@ -9,6 +9,7 @@ use emanet_core::step::Delivered;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::time::Duration;
 
 /// What building a connector gives: it, or every setting that is wrong.
 pub type Built<T> = Result<Box<T>, Vec<Invalid>>;
@@ -180,12 +181,24 @@ pub struct Repeat {
     pub native_key: bool,
     /// The object can be found again by its external id.
     pub look_up: bool,
+    /// How long a record that was just made may stay invisible to the look-up. Where there is no key, a step whose last attempt
+    /// may have been applied is not run again before that: "not found" would prove nothing.
+    pub lag: Duration,
 }
 
 impl Repeat {
     /// Whether a step may be tried again after a `maybe_applied` result.
     pub fn is_safe(self) -> bool {
         self.native_key || self.look_up
+    }
+
+    /// How long after an attempt that may have been applied the step must rest.
+    pub fn rest(self) -> Duration {
+        if self.native_key {
+            Duration::ZERO
+        } else {
+            self.lag
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use emanet_core::key;
 use emanet_core::step::Delivered;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use template::Values;
 
 /// Names of the calls. A look-up after a create goes by another name than the one before it: it answers another question.
@@ -46,6 +47,9 @@ impl Destination for Spec {
             native_key: object
                 .is_some_and(|o| o.idempotency_header.is_some() || o.create.is_upsert()),
             look_up: object.is_some_and(|o| o.look_up.is_some()),
+            lag: object
+                .and_then(|o| o.look_up.as_ref())
+                .map_or(Duration::ZERO, |l| l.lag),
         }
     }
 

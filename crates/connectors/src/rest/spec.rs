@@ -7,6 +7,7 @@ use emanet_core::call::{Answer, HeaderValue, Method};
 use emanet_core::classify::Failure;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// A CRM's interface.
 #[derive(Debug)]
@@ -96,6 +97,8 @@ pub(crate) struct LookUp {
     pub(crate) absent: Vec<u16>,
     /// The filter is a search: rows that have nothing to do with what was asked for are no sign that it was overlooked.
     pub(crate) is_search: bool,
+    /// How long a new record may stay invisible to it.
+    pub(crate) lag: Duration,
 }
 
 /// Finds a record by a value of the lead.

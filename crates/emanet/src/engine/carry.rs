@@ -7,13 +7,15 @@ use super::rule::Ruled;
 use super::run::{self, Party, Runner, Stopped};
 use super::targets::Slot;
 use crate::installation::{FlowStep, Installation, SourceEntry};
-use emanet_connectors::connector::{FetchInput, StepInput};
+use emanet_connectors::connector::{FetchInput, Repeat, StepInput};
 use emanet_core::backoff;
 use emanet_core::breaker::Gate;
-use emanet_core::classify::{self, Class, Failure};
+use emanet_core::classify::{self, Class, Effect, Failure};
 use emanet_core::ids::Target;
 use emanet_core::step::{Delivered, Kind, Ruling, State};
-use emanet_store::{Claim, EventRecord, Finish, NextStep, Plan, Progress, StepRecord};
+use emanet_store::{
+    AttemptRecord, Claim, EventRecord, Finish, NextStep, Plan, Progress, StepRecord,
+};
 use jiff::Timestamp;
 use std::sync::{Arc, OnceLock};
 
@@ -71,11 +73,11 @@ impl Carrier {
                 let limits = self.installation.limits(next.target);
                 match self.parts.targets.slot(next.target, limits) {
                     Some(free) => slot = (next.target, free),
-                    None => return self.put_back(next.target).await,
+                    None => return self.put_back(next.target, self.parts.env.now()).await,
                 }
             }
             if self.parts.is_stopping() {
-                return self.put_back(next.target).await;
+                return self.put_back(next.target, self.parts.env.now()).await;
             }
             match self.step(next).await? {
                 After::GoOn(following) => next = following,
@@ -89,10 +91,9 @@ impl Carrier {
     }
 
     /// Leaves the event to whoever comes next; nothing is counted.
-    async fn put_back(&self, target: Target) -> Result<(), Stopped> {
-        let now = self.parts.env.now();
+    async fn put_back(&self, target: Target, run_at: Timestamp) -> Result<(), Stopped> {
         let store = &self.parts.store;
-        Ok(store.hand_back(self.claim.lease, target, now).await?)
+        Ok(store.hand_back(self.claim.lease, target, run_at).await?)
     }
 
     /// Everything before the first step: poison events, attempts a dead worker left open, reading and planning.
@@ -313,6 +314,11 @@ impl Carrier {
                 )
                 .await;
         }
+        let rested_at = rested_at(event, step, connector.repeat(&flow.plan.object));
+        if rested_at > self.parts.env.now() {
+            self.put_back(step.target, rested_at).await?;
+            return Ok(After::Left);
+        }
         let Some(lead) = &event.lead else {
             return self
                 .give_up(
@@ -400,6 +406,26 @@ impl Carrier {
             .store
             .event(self.claim.lease.workspace, self.claim.lease.event)
             .await?)
+    }
+}
+
+/// When a look-up can be believed again: an attempt that may have been applied has had time to show (F38, ID-2).
+fn rested_at(event: &EventRecord, step: &StepRecord, repeat: Repeat) -> Timestamp {
+    let is_doubtful = |attempt: &&AttemptRecord| {
+        let failure = attempt.outcome.as_ref().and_then(|o| o.failure.as_ref());
+        failure.is_none_or(|f| f.effect != Effect::NotApplied)
+    };
+    let of_step = event
+        .attempts
+        .iter()
+        .filter(|a| a.step == step.id && a.revision == step.revision);
+    let last = of_step
+        .filter(is_doubtful)
+        .map(|a| a.ended_at.unwrap_or(a.started_at))
+        .max();
+    match last.filter(|_| step.maybe_applied) {
+        Some(at) => at.saturating_add(repeat.rest()).unwrap_or(Timestamp::MAX),
+        None => Timestamp::MIN,
     }
 }
 

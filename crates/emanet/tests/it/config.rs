@@ -100,7 +100,7 @@ pub(crate) fn destination(url: &str, means: Means) -> String {
     let object = |name: &str, path: &str, more: &str| {
         let look_up = match means {
             Means::LookUp => format!(
-                "look_up = {{ path = \"{path}?external_id={{external_id}}\", rows = [\"/items\"], id = \"/id\", match = \"/external_id\" }}\n"
+                "look_up = {{ path = \"{path}?external_id={{external_id}}\", rows = [\"/items\"], id = \"/id\", match = \"/external_id\", lag_seconds = 1 }}\n"
             ),
             Means::Key | Means::Nothing => String::new(),
         };

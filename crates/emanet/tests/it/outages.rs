@@ -5,8 +5,9 @@ use crate::crm::{Crm, Gate, Script, TOKEN, error, error_retry_after};
 use crate::leads;
 use crate::process::Home;
 use crate::wait::{until, until_true};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// RET-4: a CRM that is down is probed now and then; the leads wait and burn nothing.
 #[test]
@@ -184,6 +185,33 @@ fn a_request_that_was_lost_is_sent_again_only_after_a_look_up() {
         .collect();
     assert_eq!(calls, ["GET", "POST", "GET", "POST"]);
     assert_eq!((crm.n("leads"), crm.n("tasks")), (1, 1));
+}
+
+/// ID-2, F38: search runs behind what was made; a look-up that comes too soon would prove nothing, so none does.
+#[test]
+fn a_record_that_search_does_not_show_yet_is_not_made_again() {
+    let crm = Crm::start();
+    let home = Home::new(&config::web(&crm));
+    let server = home.serve();
+    let made: Mutex<Option<Instant>> = Mutex::default();
+    crm.plan(move |seen| {
+        let mut made = made.lock().unwrap();
+        match (seen.method.as_str(), seen.path()) {
+            ("POST", "/leads") if made.is_none() => {
+                *made = Some(Instant::now());
+                Some(Script::HangUpAfterCommit)
+            }
+            ("GET", "/leads")
+                if made.is_some_and(|at| at.elapsed() < Duration::from_millis(800)) =>
+            {
+                Some(Script::AnswerAfterCommit(r#"{"items":[]}"#.to_owned()))
+            }
+            _ => None,
+        }
+    });
+    leads::send(&server.intake("web"), 1);
+    home.until_n("done", 1);
+    assert_eq!(crm.seen_of("POST", "leads").len(), 1, "made once");
 }
 
 fn lost_answer(script: Script) {

@@ -12,6 +12,7 @@ use emanet_core::mapping::Mapping;
 use emanet_core::secret::Secret;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Its settings, as people see them.
 pub(super) const FIELDS: &[Field] = &[
@@ -264,6 +265,9 @@ fn check(table: &Table<'_>, object: &Object) {
     }
 }
 
+/// Search at CRMs runs behind by seconds; one that nobody has said anything about gets this much time.
+const LOOK_UP_LAG: Duration = Duration::from_secs(10);
+
 fn look_up(mut table: Table<'_>) -> LookUp {
     let query = query(&mut table, "external_id");
     let absent = match table.value("absent_status") {
@@ -282,11 +286,15 @@ fn look_up(mut table: Table<'_>) -> LookUp {
         }
     };
     let is_search = table.flag("search", false);
+    let lag = table
+        .number("lag_seconds", 0..=3_600)
+        .map_or(LOOK_UP_LAG, Duration::from_secs);
     table.finish();
     LookUp {
         query,
         absent,
         is_search,
+        lag,
     }
 }
 

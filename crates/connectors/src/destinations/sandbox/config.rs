@@ -108,6 +108,7 @@ fn look_up_of(path: &str) -> LookUp {
         },
         absent: Vec::new(),
         is_search: false,
+        lag: std::time::Duration::ZERO,
     }
 }
 
