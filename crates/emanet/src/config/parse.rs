@@ -315,15 +315,19 @@ fn read_required(mut table: Table<'_>) -> Required {
     required
 }
 
+/// Calls per second below which a limit is taken for a mistake: one call in about a quarter of an hour. A rate far below holds
+/// every lead for years, and nothing would show why.
+const SLOWEST_RATE: f64 = 0.001;
+
 fn read_limits(table: &mut Table<'_>) -> Limits {
     let mut limits = Limits::default();
     let Some(mut table) = table.table("limits") else {
         return limits;
     };
-    if let Some(n) = table.number("concurrency", 1, 256) {
+    if let Some(n) = table.number("concurrency", 1, 1_000) {
         limits.concurrency = u32::try_from(n).unwrap_or(limits.concurrency);
     }
-    limits.rate_per_second = table.positive("rate_per_second");
+    limits.rate_per_second = table.at_least("rate_per_second", SLOWEST_RATE);
     table.finish();
     limits
 }

@@ -97,10 +97,10 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// A number greater than nought.
-    pub(super) fn positive(&mut self, key: &'static str) -> Option<f64> {
-        self.typed(key, "a number greater than 0", |v| {
-            v.as_f64().filter(|n| n.is_finite() && *n > 0.0)
+    /// A number that is not below `least`.
+    pub(super) fn at_least(&mut self, key: &'static str, least: f64) -> Option<f64> {
+        self.typed(key, &format!("a number of at least {least}"), |v| {
+            v.as_f64().filter(|n| n.is_finite() && *n >= least)
         })
     }
 

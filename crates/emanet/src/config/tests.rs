@@ -147,10 +147,39 @@ limits = { concurrency = 0, rate_per_second = -1, burst = 2 }
             "emanet.toml:4: sources.bare: `kind` is missing; add kind = A SOURCE",
             "emanet.toml:7: destinations.crm.look_upp: unknown key. Did you mean \"look_up\"?",
             "emanet.toml:8: destinations.crm.limits.burst: unknown key. Known here: \"concurrency\", \"rate_per_second\".",
-            "emanet.toml:8: destinations.crm.limits.concurrency: expected a whole number from 1 to 256, found 0",
-            "emanet.toml:8: destinations.crm.limits.rate_per_second: expected a number greater than 0, found -1",
+            "emanet.toml:8: destinations.crm.limits.concurrency: expected a whole number from 1 to 1000, found 0",
+            "emanet.toml:8: destinations.crm.limits.rate_per_second: expected a number of at least 0.001, found -1",
         ],
     );
+}
+
+/// A rate nobody can have meant would hold every lead for years.
+#[test]
+fn limits_out_of_all_proportion_are_refused() {
+    for (limits, problem) in [
+        (
+            "rate_per_second = 1e-300",
+            "rate_per_second: expected a number of at least 0.001, found 1e-300",
+        ),
+        (
+            "rate_per_second = 0.0009",
+            "rate_per_second: expected a number of at least 0.001, found 0.0009",
+        ),
+        (
+            "rate_per_second = inf",
+            "rate_per_second: this number is out of range",
+        ),
+        (
+            "concurrency = 1001",
+            "concurrency: expected a whole number from 1 to 1000, found 1001",
+        ),
+    ] {
+        let text = format!("[destinations.crm]\nkind = \"sandbox\"\nlimits = {{ {limits} }}\n");
+        check_problems(
+            &text,
+            &[&format!("emanet.toml:3: destinations.crm.limits.{problem}")],
+        );
+    }
 }
 
 #[test]
