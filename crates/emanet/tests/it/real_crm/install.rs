@@ -34,6 +34,9 @@ profile.role = 'ADMIN'; profile.is_organization_admin = True; profile.save()
 print('TOKEN', PersonalAccessToken.generate(profile, 'relay', scopes=[])[0])
 ";
 
+/// A free port may be taken by somebody else before the database listens on it.
+const STARTS: u32 = 5;
+
 /// What the machine has for it.
 pub(super) struct Tools {
     python: PathBuf,
@@ -120,7 +123,7 @@ impl RealCrm {
         let programs = environment(&tools.python);
         let dir = TempDir::with_prefix("real-crm-").unwrap();
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        let (database_port, web_port) = (free_port(), free_port());
+        let web_port = free_port();
         let mut crm = Self {
             dir,
             postgres: tools.postgres.clone(),
@@ -128,7 +131,7 @@ impl RealCrm {
             url: format!("http://127.0.0.1:{web_port}"),
             token: String::new(),
         };
-        crm.start_database(database_port);
+        let database_port = crm.start_database();
         std::fs::write(crm.run_dir().join("fastcrm_settings.py"), SETTINGS).unwrap();
         std::fs::write(crm.run_dir().join("bootstrap.py"), BOOTSTRAP).unwrap();
         let in_crm = |program: &str, words: &[&str]| {
@@ -181,7 +184,8 @@ impl RealCrm {
         dir
     }
 
-    fn start_database(&self, port: u16) {
+    /// The port it listens on.
+    fn start_database(&self) -> u16 {
         let home = self.dir.path().join("postgres");
         std::fs::create_dir(&home).unwrap();
         if is_root() {
@@ -194,19 +198,11 @@ impl RealCrm {
             );
         }
         let (bin, data) = (self.postgres.display(), home.join("data"));
-        self.as_postgres(&format!(
+        well(self.as_postgres(&format!(
             "{bin}/initdb --no-sync --auth=trust --username=postgres -D {} > /dev/null",
             data.display()
-        ));
-        let options = format!(
-            "-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} -c fsync=off",
-            home.display()
-        );
-        self.as_postgres(&format!(
-            "{bin}/pg_ctl -w -D {} -l {}/log -o '{options}' start > /dev/null",
-            data.display(),
-            home.display()
-        ));
+        )));
+        let port = self.start_server(&home);
         let psql = |statement: &str| {
             let mut command = Command::new(self.postgres.join("psql"));
             command.args([
@@ -224,10 +220,49 @@ impl RealCrm {
         // Not a superuser: its tenants are kept apart by row-level security.
         psql("create role crm_app login password 'crm_app_pw' nosuperuser");
         psql("create database crm owner crm_app");
+        port
+    }
+
+    /// Starts the server on a free port, on another one if that fails; panics with the server's own words if it never starts.
+    fn start_server(&self, home: &Path) -> u16 {
+        let (bin, data, log) = (self.postgres.display(), home.join("data"), home.join("log"));
+        for _ in 0..STARTS {
+            let port = free_port();
+            let options = format!(
+                "-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} -c fsync=off",
+                home.display()
+            );
+            let started = self.as_postgres(&format!(
+                "{bin}/pg_ctl -w -D {} -l {} -o '{options}' start > /dev/null",
+                data.display(),
+                log.display()
+            ));
+            if started.status.success() {
+                return port;
+            }
+            // A start that was only slow would stand in the next one's way.
+            self.stop_server();
+        }
+        let said = std::fs::read(&log).unwrap_or_default();
+        panic!(
+            "PostgreSQL did not start in {STARTS} attempts:\n{}",
+            String::from_utf8_lossy(&said)
+        );
+    }
+
+    /// Whether it stopped; it may not have been running.
+    fn stop_server(&self) -> bool {
+        let data = self.dir.path().join("postgres/data");
+        let stopped = self.as_postgres(&format!(
+            "{}/pg_ctl -D {} -m immediate stop > /dev/null",
+            self.postgres.display(),
+            data.display()
+        ));
+        stopped.status.success()
     }
 
     /// PostgreSQL refuses to run as root.
-    fn as_postgres(&self, line: &str) -> String {
+    fn as_postgres(&self, line: &str) -> Output {
         let mut command = if is_root() {
             Command::new("su")
         } else {
@@ -236,28 +271,24 @@ impl RealCrm {
         if is_root() {
             command.args(["postgres", "-s", "/bin/sh"]);
         }
-        well(
-            command
-                .args(["-c", line])
-                .current_dir("/")
-                .output()
-                .unwrap(),
-        )
+        command
+            .args(["-c", line])
+            .current_dir("/")
+            .output()
+            .expect("a shell can be run")
     }
 }
 
 impl Drop for RealCrm {
+    /// Never panics: a second panic while a failed test unwinds would end every other test with it.
     fn drop(&mut self) {
         if let Some(mut web) = self.web.take() {
-            crate::process::signal(web.id(), "TERM");
+            let _ = Command::new("kill").arg(web.id().to_string()).status();
             let _ = web.wait();
         }
-        let data = self.dir.path().join("postgres/data");
-        self.as_postgres(&format!(
-            "{}/pg_ctl -D {} -m immediate stop > /dev/null",
-            self.postgres.display(),
-            data.display()
-        ));
+        if !self.stop_server() {
+            eprintln!("the CRM's database was not running when its test ended");
+        }
     }
 }
 
