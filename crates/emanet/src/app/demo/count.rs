@@ -128,8 +128,20 @@ impl Tally {
             &received, "=", &done, "+", &held, "+", &dead, "+", &ignored, "", &lost, &doubled,
         ]);
         let repeats = self.requests.saturating_sub(self.status.received);
+        let waiting = self.status.by_class.iter().filter(|(_, n)| **n > 0);
+        let waiting: Vec<_> = waiting
+            .map(|(class, n)| format!("{n} {}", class.as_str()))
+            .collect();
+        let dead = if waiting.is_empty() {
+            String::new()
+        } else {
+            let classes = waiting.join(", ");
+            format!(
+                "\nDead letters wait for a person, each with a reason and a hint: {classes} (no way to reach the person, or refused by the CRM)."
+            )
+        };
         format!(
-            "{crm}\n\n{} requests, {repeats} of them repeats, in {seconds:.0} s\n{sum}",
+            "{crm}\n\n{} requests, {repeats} of them repeats, in {seconds:.0} s\n{sum}{dead}",
             self.requests
         )
     }

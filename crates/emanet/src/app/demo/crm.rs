@@ -2,27 +2,28 @@
 
 use super::{AppError, Running};
 use crate::engine::{Parts, STAGES};
-use crate::sandbox::{Fault, Faults, Rule, Sandbox};
+use crate::sandbox::{Calls, Fault, Faults, Rule, Sandbox};
 use emanet_core::breaker::{Reason, State};
 use emanet_core::ids::{DestinationId, ReplayId, Target, WorkspaceId};
 use emanet_store::{Filter, NewReplay};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-/// Directs the CRM's moods by how much of the traffic is through.
+/// How long a mood may take to strike, and a spell of health to show.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// Directs the CRM's moods, one after the other; each has its share of the traffic.
 #[derive(Debug)]
 pub struct Director {
     sandbox: Arc<Sandbox>,
     parts: Arc<Parts>,
     workspace: WorkspaceId,
     crm: DestinationId,
-    moods: Vec<Faults>,
-    mood: AtomicUsize,
 }
 
 impl Director {
-    /// For one run; the moods are the same for the same seed.
-    pub fn new(running: &Running, crm: DestinationId, seed: u64) -> Self {
+    /// For one run.
+    pub fn new(running: &Running, crm: DestinationId) -> Self {
         let workspace = running
             .installation
             .get()
@@ -34,30 +35,37 @@ impl Director {
             parts: Arc::clone(&running.parts),
             workspace: workspace.expect("the sandbox was just found in this installation"),
             crm,
-            moods: moods(&mut fastrand::Rng::with_seed(seed ^ 0x0ddc_0ffe)),
-            mood: AtomicUsize::new(usize::MAX),
         }
     }
 
-    /// Changes the mood when it is time, and mends a set-up that went wrong two moods ago.
+    /// Puts the CRM into a mood.
+    pub fn set(&self, mood: &Faults) {
+        self.sandbox.set_faults(self.crm, mood.clone());
+    }
+
+    /// Waits until something of the mood has struck since `before`, but not for ever: a short run may have no lead left for it.
+    pub async fn struck(&self, mood: &Faults, before: &Calls) {
+        let times = |calls: &Calls| {
+            mood.keys()
+                .filter_map(|fault| calls.faults.get(fault))
+                .sum::<u64>()
+        };
+        until(|| times(&self.calls()) > times(before)).await;
+    }
+
+    /// What the CRM was asked and did so far.
+    pub fn calls(&self) -> Calls {
+        self.sandbox.calls(self.crm)
+    }
+
+    /// The CRM is well for a while; what only a person can mend is mended.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn act(&self, sent: u64, total: u64) -> Result<(), AppError> {
-        let due =
-            usize::try_from(sent * self.moods.len() as u64 / total.max(1)).unwrap_or(usize::MAX);
-        let due = due.min(self.moods.len() - 1);
-        if self.mood.swap(due, Ordering::Relaxed) != due
-            && let Some(mood) = self.moods.get(due)
-        {
-            self.sandbox.set_faults(self.crm, mood.clone());
-        }
-        let wrong = |mood: &Faults| {
-            mood.contains_key(&Fault::TokenExpired) || mood.contains_key(&Fault::DeletedField)
-        };
-        if self.moods.get(due).is_some_and(|mood| !wrong(mood)) {
-            self.replay_if_needed().await?;
-        }
+    pub async fn recover(&self) -> Result<(), AppError> {
+        self.heal().await?;
+        let target = Target::Destination(self.crm);
+        until(|| !self.parts.targets.state(target).is_open()).await;
         Ok(())
     }
 
@@ -112,8 +120,30 @@ impl Director {
     }
 }
 
-/// Every way to fail, in shuffled order, with good spells between.
-fn moods(chance: &mut fastrand::Rng) -> Vec<Faults> {
+/// What a mood is called, for those who watch.
+pub fn name(mood: &Faults) -> String {
+    let faults = mood
+        .keys()
+        .filter_map(|fault| serde_json::to_value(fault).ok());
+    let names: Vec<_> = faults
+        .filter_map(|fault| fault.as_str().map(|name| name.replace('_', " ")))
+        .collect();
+    format!("the CRM: {}", names.join(", "))
+}
+
+/// Waits for a condition, for a while.
+async fn until(is_so: impl Fn() -> bool) {
+    let wait = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    // Running out of patience is no failure: the demo counts leads, not moods.
+    let _ = tokio::time::timeout(PATIENCE, wait).await;
+}
+
+/// Every way to fail, in an order that follows from the seed.
+pub fn moods(chance: &mut fastrand::Rng) -> Vec<Faults> {
     let soon = |rule: Rule| Rule {
         retry_after_seconds: Some(1),
         ..rule
@@ -143,7 +173,4 @@ fn moods(chance: &mut fastrand::Rng) -> Vec<Faults> {
     ];
     chance.shuffle(&mut moods);
     moods
-        .into_iter()
-        .flat_map(|mood| [mood, Faults::default()])
-        .collect()
 }

@@ -138,20 +138,20 @@ async fn under_fire(
         .ok_or_else(|| AppError::Demo("there is no source to send to".into()))?
         .to_owned();
     let bar = progress(options);
-    let director = crm::Director::new(running, crm, seed);
-    let traffic = traffic::Traffic::new(seed, options.leads);
-    let sent = {
-        let sending = traffic.send(&intake, &bar);
-        tokio::pin!(sending);
-        loop {
-            tokio::select! {
-                sent = &mut sending => break sent?,
-                () = tokio::time::sleep(Duration::from_millis(50)) => director.act(bar.position(), options.leads.into()).await?,
-            }
-        }
-    };
-    bar.set_message("sent; the CRM gets well");
-    director.heal().await?;
+    let director = crm::Director::new(running, crm);
+    let moods = crm::moods(&mut fastrand::Rng::with_seed(seed ^ 0x0ddc_0ffe));
+    let mut traffic = traffic::Traffic::new(seed, options.leads);
+    let mut sent = traffic::Sent::default();
+    let share = (options.leads as usize).div_ceil(moods.len());
+    for mood in &moods {
+        let before = director.calls();
+        director.set(mood);
+        bar.set_message(crm::name(mood));
+        traffic.send(share, &intake, &bar, &mut sent).await?;
+        director.struck(mood, &before).await;
+        bar.set_message("the CRM is well");
+        director.recover().await?;
+    }
     let deadline = Instant::now() + PATIENCE;
     loop {
         let status = running.store.status(None, running.parts.env.now()).await?;

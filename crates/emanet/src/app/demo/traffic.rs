@@ -48,16 +48,22 @@ impl Traffic {
         }
     }
 
-    /// Sends everything; each repeat goes out at the same time as its original.
+    /// Sends the next so many visitors' forms; each repeat goes out at the same time as its original.
     ///
     /// # Errors
     /// If the intake cannot be reached at all.
-    pub async fn send(self, intake: &str, bar: &ProgressBar) -> Result<Sent, AppError> {
-        let mut sent = Sent::default();
+    pub async fn send(
+        &mut self,
+        visitors: usize,
+        intake: &str,
+        bar: &ProgressBar,
+        sent: &mut Sent,
+    ) -> Result<(), AppError> {
         let mut sending = JoinSet::new();
-        for visitor in self.visitors {
+        let rest = self.visitors.split_off(visitors.min(self.visitors.len()));
+        for visitor in std::mem::replace(&mut self.visitors, rest) {
             while sending.len() >= SENDERS {
-                note(&mut sent, sending.join_next().await)?;
+                note(sent, sending.join_next().await)?;
             }
             for _ in 0..visitor.times {
                 let (intake, visitor) = (intake.to_owned(), visitor.clone());
@@ -69,13 +75,13 @@ impl Traffic {
                 });
             }
             bar.inc(1);
-            // A steady stream, so that the CRM's moods have time to change.
-            tokio::time::sleep(std::time::Duration::from_millis(40)).await;
+            // A steady stream, not a burst.
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
         while !sending.is_empty() {
-            note(&mut sent, sending.join_next().await)?;
+            note(sent, sending.join_next().await)?;
         }
-        Ok(sent)
+        Ok(())
     }
 }
 
