@@ -219,7 +219,7 @@ impl<'a> Builder<'a> {
                     self.problems.add(
                         path,
                         format!(
-                            "which CRM do its leads go to? There are several ({}): define a flow and name it with flow = \"…\", or write flow = false to receive only",
+                            "which CRM do its leads go to? There are several ({}): define a flow (docs/configuration.md shows one) and name it with flow = \"…\", or write flow = false to receive only",
                             choices(several.iter().map(String::as_str))
                         ),
                     );

@@ -1,6 +1,7 @@
 //! Messages about broken files.
 
 mod data_directory;
+mod documentation;
 mod revisions;
 mod secrets;
 
@@ -242,7 +243,7 @@ when = "lead.phone ==="
         &[
             "emanet.toml:3: sources.a.flow: there is no flow \"mian\" in workspace \"default\". Did you mean \"main\"? Write flow = false to receive only.",
             "emanet.toml:6: sources.b.workspace: there is no workspace \"klinik\". Add [workspaces.klinik].",
-            "emanet.toml:7: sources.c: which CRM do its leads go to? There are several (\"crm\", \"second\"): define a flow and name it with flow = \"…\", or write flow = false to receive only",
+            "emanet.toml:7: sources.c: which CRM do its leads go to? There are several (\"crm\", \"second\"): define a flow (docs/configuration.md shows one) and name it with flow = \"…\", or write flow = false to receive only",
             "emanet.toml:9: sources.c.field_names.\"Adınız\": there is no field \"ful_name\". Did you mean \"full_name\"? Known: \"full_name\", \"first_name\", \"last_name\", \"phone\", \"email\", \"city\", \"message\", \"ignore\".",
             "emanet.toml:10: sources.c.required.wanted[1]: expected one of full_name, phone, email, city, message, found \"fax\"",
             "emanet.toml:19: flows.main.steps[0].destination: there is no destination \"crmm\" in workspace \"default\". Did you mean \"crm\"? Known: \"crm\", \"second\".",
