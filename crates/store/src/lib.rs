@@ -143,7 +143,8 @@ pub trait Store: Debug + Send + Sync {
     /// Raises an alert, or counts it under the open one of the same cause. Returns it, and whether it is new.
     async fn raise_alert(&self, alert: NewAlert) -> Result<(Alert, bool)>;
 
-    /// Closes the open alerts of a cause.
+    /// Closes the open alerts of a cause. Resolving or replaying the last dead letter under a cause closes them too, unless a step
+    /// is held under it.
     async fn close_alerts(&self, workspace: WorkspaceId, cause: &str, now: Timestamp)
     -> Result<()>;
 

@@ -1,10 +1,13 @@
 //! Revisions, ids of names, alerts, and what the engine says of itself.
 
 use super::Harness;
-use super::world::{World, at, page};
-use crate::{Error, NamedDestination, NamedSource, NewAlert, NewRevision};
+use super::dead_letter::discard;
+use super::world::{World, at, bury, page};
+use crate::{Error, NamedDestination, NamedSource, NewAlert, NewRevision, Release};
 use emanet_core::classify::Class;
 use emanet_core::ids::{AlertId, DestinationId, SourceId, WorkspaceId};
+use emanet_core::step::Ruling;
+use jiff::Timestamp;
 use std::collections::BTreeMap;
 
 fn revision(world: &World, based_on: u64, token: &[u8]) -> NewRevision {
@@ -81,19 +84,23 @@ pub async fn names_keep_their_ids_for_ever(harness: &dyn Harness) {
     assert_eq!(applied.destinations[0].id, world.destination);
 }
 
-/// DL-3: one alert per cause, counted while it lasts.
-pub async fn alert_of_the_same_cause_is_counted(harness: &dyn Harness) {
-    let world = World::new(harness);
-    let alert = |seconds| NewAlert {
+fn alert(world: &World, cause: &str, seconds: i64) -> NewAlert {
+    NewAlert {
         workspace: world.workspace,
         id: AlertId::new(at(0), world.random()),
-        cause: "token".into(),
+        cause: cause.into(),
         class: Some(Class::PermanentConfig),
         target: Some(world.crm()),
         message: "the token expired".into(),
         hint: "renew it".into(),
         now: at(seconds),
-    };
+    }
+}
+
+/// DL-3: one alert per cause, counted while it lasts.
+pub async fn alert_of_the_same_cause_is_counted(harness: &dyn Harness) {
+    let world = World::new(harness);
+    let alert = |seconds| alert(&world, "token", seconds);
     let (first, is_new) = world.store.raise_alert(alert(1)).await.unwrap();
     assert!(is_new);
     let (second, is_new) = world.store.raise_alert(alert(2)).await.unwrap();
@@ -109,6 +116,77 @@ pub async fn alert_of_the_same_cause_is_counted(harness: &dyn Harness) {
     assert_eq!(listed.rows.len(), 2);
     assert_eq!(listed.rows[0], third);
     assert_eq!(listed.rows[1].closed_at, Some(at(3)));
+}
+
+async fn raise(world: &World, seconds: i64) {
+    let alert = alert(world, "bad-field", seconds);
+    world.store.raise_alert(alert).await.unwrap();
+}
+
+async fn closed_at(world: &World) -> Option<Timestamp> {
+    let listed = world.store.alerts(None, page(10)).await.unwrap();
+    listed.rows[0].closed_at
+}
+
+/// DL-3: a cause that never paused its target has no probe that would end its alert. Its last case does.
+pub async fn alert_closes_with_the_last_that_waits_under_its_cause(harness: &dyn Harness) {
+    let world = World::new(harness);
+    raise(&world, 0).await;
+    world.ended("a", bury()).await;
+    world.ended("b", bury()).await;
+    let held = Ruling::Hold {
+        cause: "bad-field".into(),
+        failure: None,
+    };
+    world.ended("c", held).await;
+    let [first, second] = &world.letters().await[..] else {
+        panic!("two were buried");
+    };
+    world.store.resolve(discard(first)).await.unwrap();
+    assert_eq!(closed_at(&world).await, None, "a dead letter is open");
+    world.store.resolve(discard(second)).await.unwrap();
+    assert_eq!(closed_at(&world).await, None, "a step is held");
+    let release = Release {
+        workspace: world.workspace,
+        target: world.crm(),
+        limit: 1,
+        with_pass: true,
+        now: at(500),
+    };
+    world.store.release_held(release).await.unwrap();
+    let probe = world.claim_one(world.crm(), at(500)).await.lease;
+    let step = world.event(probe.event).await.steps[0].id;
+    world.record(&probe, step, bury(), at(501)).await;
+    let open = world.letters().await;
+    let third = open.iter().find(|l| l.resolution.is_none()).unwrap();
+    world.store.resolve(discard(third)).await.unwrap();
+    assert_eq!(closed_at(&world).await, Some(at(500)));
+}
+
+/// DL-3: the dead letter of the latest failure is about to be written down; its alert must be open by then.
+pub async fn alert_raised_since_the_last_dead_letter_stays_open(harness: &dyn Harness) {
+    let world = World::new(harness);
+    raise(&world, 0).await;
+    world.ended("a", bury()).await;
+    raise(&world, 9).await;
+    let letter = world.letters().await.remove(0);
+    world.store.resolve(discard(&letter)).await.unwrap();
+    assert_eq!(closed_at(&world).await, None);
+}
+
+/// DL-3, RP-3: the stage that sends the last one; if it fails again, that raises a new alert.
+pub async fn replay_of_the_last_dead_letter_closes_its_alert(harness: &dyn Harness) {
+    let world = World::new(harness);
+    raise(&world, 0).await;
+    world.ended("a", bury()).await;
+    world.ended("b", bury()).await;
+    let replay = world.new_replay(&[1], at(40));
+    let id = world.store.start_replay(replay).await.unwrap().id;
+    let send = |seconds| world.store.advance_replay(world.workspace, id, at(seconds));
+    send(50).await.unwrap();
+    assert_eq!(closed_at(&world).await, None);
+    send(60).await.unwrap();
+    assert_eq!(closed_at(&world).await, Some(at(60)));
 }
 
 /// What was acknowledged outlives closing; closing twice is no error.

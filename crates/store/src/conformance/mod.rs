@@ -126,6 +126,9 @@ macro_rules! promises {
                 revision_that_was_overtaken_is_refused,
                 names_keep_their_ids_for_ever,
                 alert_of_the_same_cause_is_counted,
+                alert_closes_with_the_last_that_waits_under_its_cause,
+                alert_raised_since_the_last_dead_letter_stays_open,
+                replay_of_the_last_dead_letter_closes_its_alert,
                 closed_store_is_unavailable_and_keeps_everything;
             sandbox:
                 same_key_makes_one_object,

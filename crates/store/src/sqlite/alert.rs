@@ -11,6 +11,9 @@ use jiff::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Row, Transaction, named_params, params};
 
+/// An alert and its dead letter are at most this far apart by the clock.
+const SAME_MOMENT_MICROS: i64 = 100_000;
+
 /// Raises an alert, or counts it under the open one.
 pub(super) fn raise(tx: &Transaction<'_>, alert: &NewAlert) -> Result<(Alert, bool)> {
     let raised = first(
@@ -48,6 +51,28 @@ pub(super) fn close(
         tx,
         "UPDATE alert SET closed_at = ?3 WHERE workspace_id = ?1 AND cause = ?2 AND closed_at IS NULL",
         params![key(workspace), cause, micros(now)],
+    )?;
+    Ok(())
+}
+
+/// Closes the open alert of a cause under which nothing waits for a person any more. An alert is raised just before its dead
+/// letter is written down; one that was raised since the last dead letter is left open, since its own is still to come.
+/// The two look at the clock one after the other, in either order.
+pub(super) fn close_if_settled(
+    tx: &Transaction<'_>,
+    workspace: WorkspaceId,
+    cause: &str,
+    now: Timestamp,
+) -> Result<()> {
+    run(
+        tx,
+        "UPDATE alert SET closed_at = ?3 WHERE workspace_id = ?1 AND cause = ?2 AND closed_at IS NULL
+             AND NOT EXISTS (SELECT 1 FROM dead_letter WHERE workspace_id = ?1 AND cause = ?2 AND resolution IS NULL)
+             AND NOT EXISTS (SELECT 1 FROM step INDEXED BY step_held
+                 WHERE workspace_id = ?1 AND state = 'held' AND held_under = ?2)
+             AND EXISTS (SELECT 1 FROM dead_letter
+                 WHERE workspace_id = ?1 AND dead_at >= alert.last_at - ?4 AND dead_letter.cause = ?2)",
+        params![key(workspace), cause, micros(now), SAME_MOMENT_MICROS],
     )?;
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Dead letters: opened in one transaction with the event's state (DL-1), listed, and resolved by a person (DL-2).
 
+use super::alert;
 use super::page::{Place, Query, merged};
 use super::record::{self, Step};
 use super::row::{
@@ -269,6 +270,7 @@ pub(super) fn resolve(tx: &Transaction<'_>, resolve: &Resolve) -> Result<DeadLet
         }
     }
     settle(tx, letter.workspace, letter.event, resolve.now, By::Other)?;
+    alert::close_if_settled(tx, letter.workspace, &letter.cause, resolve.now)?;
     get(tx, resolve.workspace, resolve.id)
 }
 

@@ -1,12 +1,12 @@
 //! Replays: what they cover is fixed when they start, sent in stages through the normal path, and traced (RP-1 … RP-4).
 
-use super::dead_letter;
 use super::page::{Place, Query};
 use super::row::{
     count, document, first, id, id_opt, key, key_opt, list, micros, parsed, run, spelled, target,
     target_key, target_opt, time, time_opt, word,
 };
 use super::settle::{By, settle};
+use super::{alert, dead_letter};
 use crate::{
     EndReplay, Error, Filter, Listed, NewReplay, Page, Replay, ReplayCounts, ReplayState,
     Resolution, Result,
@@ -16,6 +16,7 @@ use emanet_core::step::State;
 use jiff::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Row, Transaction, named_params, params};
+use std::collections::BTreeSet;
 
 /// What a replay covers: a step that is dead or held, or an event that died as a whole.
 struct Item {
@@ -199,32 +200,39 @@ pub(super) fn send_portion(
         params![key(workspace), key(replay), stage.size.min(PORTION)],
         |row| Ok((row.get::<_, i64>("position")?, read_item(row)?)),
     )?;
+    let mut causes = BTreeSet::new();
     for (position, item) in &items {
-        send(tx, workspace, &current, item, now)?;
+        causes.extend(send(tx, workspace, &current, item, now)?);
         run(
             tx,
             "UPDATE replay_item SET stage = ?4 WHERE workspace_id = ?1 AND replay_id = ?2 AND position = ?3",
             params![key(workspace), key(replay), position, stage.number],
         )?;
     }
+    for cause in causes {
+        alert::close_if_settled(tx, workspace, &cause, now)?;
+    }
     Ok(u32::try_from(items.len()).unwrap_or(PORTION))
 }
 
 /// Sends one item through the normal path again. What was resolved or went on by itself since the start is left alone.
+/// Returns the cause of the dead letter that it resolved.
 fn send(
     tx: &Transaction<'_>,
     workspace: WorkspaceId,
     replay: &Running,
     item: &Item,
     now: Timestamp,
-) -> Result<()> {
+) -> Result<Option<String>> {
+    let mut cause = None;
     if let Some(dead_letter) = item.dead_letter {
         let letter = dead_letter::get(tx, workspace, dead_letter)?;
         if letter.resolution.is_some() {
-            return Ok(());
+            return Ok(None);
         }
         let (by, note) = (&replay.by, &replay.reason);
         dead_letter::mark(tx, &letter, Resolution::Replayed, by, note, now)?;
+        cause = Some(letter.cause);
     }
     match item.step {
         // What was mended may stand in the request, so that one which surely changed nothing is formed anew (design 9.4).
@@ -252,7 +260,7 @@ fn send(
             params![key(workspace), key(item.event)],
         )?;
     }
-    Ok(())
+    Ok(cause)
 }
 
 /// Ends a replay.
