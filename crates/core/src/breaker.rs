@@ -174,6 +174,11 @@ impl State {
         }
     }
 
+    /// Whether the other side asked to be left alone until a time that has not come yet: a pass is no use (ERR-4).
+    pub fn is_left_alone(&self, now: Timestamp) -> bool {
+        matches!(self, Self::Open { not_before: Some(until), .. } if now < *until)
+    }
+
     /// Whether a probe is due.
     pub fn probe_due(&self, now: Timestamp) -> bool {
         matches!(self, Self::Open { probe_at, .. } if *probe_at <= now)
@@ -266,10 +271,7 @@ impl State {
     }
 
     fn holds(&self, has_pass: bool, now: Timestamp) -> bool {
-        match self {
-            Self::Open { not_before, .. } => !has_pass || not_before.is_some_and(|t| now < t),
-            Self::Closed { .. } => false,
-        }
+        self.is_open() && (!has_pass || self.is_left_alone(now))
     }
 
     fn open(reason: Reason, cause: &str, now: Timestamp, policy: &Policy) -> Self {

@@ -169,10 +169,7 @@ impl Parts {
                 self.replay_cause(workspace, target, reopened.cause, now)
                     .await
             }
-            Reason::Down | Reason::Throttled => {
-                self.targets.set_draining(target, true);
-                Ok(())
-            }
+            Reason::Down | Reason::Throttled => Ok(()),
         }
     }
 

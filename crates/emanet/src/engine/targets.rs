@@ -234,6 +234,8 @@ impl Targets {
     ) -> emanet_store::Result<(State, State)> {
         let (before, after) = self.with(target, |cell| {
             let after = next(&cell.state);
+            // With the state: nobody may see the target closed with held leads and nothing that lets them go.
+            cell.draining |= !after.is_open() && is_drained_when_it_works(&cell.state);
             (std::mem::replace(&mut cell.state, after.clone()), after)
         });
         if before != after && (before.is_open() || after.is_open()) {
@@ -270,6 +272,14 @@ impl Targets {
         f(cells
             .entry(target)
             .or_insert_with(|| Cell::new(State::default(), 0)))
+    }
+}
+
+/// Held leads follow success by success; those of a target that was set up wrong are replayed instead.
+fn is_drained_when_it_works(state: &State) -> bool {
+    match state {
+        State::Open { reason, .. } => matches!(reason, Reason::Down | Reason::Throttled),
+        State::Closed { .. } => false,
     }
 }
 

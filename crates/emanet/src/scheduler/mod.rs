@@ -2,6 +2,8 @@
 //! time; each pass looks at the store and decides anew, so a crash between two passes loses nothing.
 
 use crate::engine::Parts;
+use emanet_core::breaker::{Reason, State};
+use emanet_core::ids::Target;
 use emanet_store::{EndReplay, Page, Release, Replay, ReplayCounts, ReplayState, TargetRecord};
 use jiff::Timestamp;
 use std::collections::HashSet;
@@ -44,18 +46,48 @@ pub async fn run(parts: Arc<Parts>) {
 /// # Errors
 /// If the store fails; the next pass tries again.
 pub async fn pass(parts: &Parts) -> emanet_store::Result<()> {
+    // Read before the replays: what was let go in between then costs one more pass, and never a replay.
+    let records = parts.store.targets().await?;
+    let recovering = recovering(parts, &records);
     let mut replayed = HashSet::new();
     for replay in running_replays(parts).await? {
         replayed.extend(replay.targets.iter().copied());
-        advance(parts, replay).await?;
+        advance(parts, replay, &recovering).await?;
     }
-    for record in parts.store.targets().await? {
+    for record in records {
         if record.n_held > 0 {
             let in_replay = replayed.contains(&record.target);
             look_after(parts, &record, in_replay).await?;
         }
     }
     Ok(())
+}
+
+/// Targets that a replay waits for instead of failing: they want to be left alone for a while, or let go what they had held.
+fn recovering(parts: &Parts, records: &[TargetRecord]) -> HashSet<Target> {
+    let now = parts.env.now();
+    let is_recovering = |record: &&TargetRecord| {
+        let target = record.target;
+        let state = parts.targets.state(target);
+        recovers(
+            &state,
+            record.n_held > 0,
+            parts.targets.is_draining(target),
+            now,
+        )
+    };
+    let recovering = records.iter().filter(is_recovering);
+    recovering.map(|record| record.target).collect()
+}
+
+/// A held lead is what probes a throttled target, and what is drained; without one, nothing would ever end the wait.
+fn recovers(state: &State, holds_leads: bool, is_draining: bool, now: Timestamp) -> bool {
+    state.is_left_alone(now)
+        || holds_leads
+            && match state {
+                State::Open { reason, .. } => *reason == Reason::Throttled,
+                State::Closed { .. } => is_draining,
+            }
 }
 
 async fn running_replays(parts: &Parts) -> emanet_store::Result<Vec<Replay>> {
@@ -85,13 +117,19 @@ async fn running_replays(parts: &Parts) -> emanet_store::Result<Vec<Replay>> {
 }
 
 /// Sends a replay's next stage when the last one is through, or ends it (RP-3).
-async fn advance(parts: &Parts, replay: Replay) -> emanet_store::Result<()> {
-    let end = match verdict(&replay) {
+async fn advance(
+    parts: &Parts,
+    replay: Replay,
+    recovering: &HashSet<Target>,
+) -> emanet_store::Result<()> {
+    let now = parts.env.now();
+    let must_wait = replay.targets.iter().any(|t| recovering.contains(t));
+    let end = match verdict(&replay, must_wait) {
         Verdict::Wait => return Ok(()),
         Verdict::NextStage => {
             let replay = parts
                 .store
-                .advance_replay(replay.workspace, replay.id, parts.env.now())
+                .advance_replay(replay.workspace, replay.id, now)
                 .await?;
             tracing::info!(replay.id = %replay.id, stage = replay.stage, n_sent = replay.current.running, "replay stage sent");
             parts.wake.notify_one();
@@ -109,7 +147,7 @@ async fn advance(parts: &Parts, replay: Replay) -> emanet_store::Result<()> {
         state,
         by: "emanet".into(),
         note: note.into(),
-        at: parts.env.now(),
+        at: now,
     };
     parts
         .store
@@ -128,15 +166,18 @@ enum Verdict {
 }
 
 /// A stage failed when more than a tenth of it did: one lead with bad data among many does not stop the rest, a target that is
-/// still set up wrong does.
-fn verdict(replay: &Replay) -> Verdict {
+/// still set up wrong does. While one of its targets recovers, nothing is known of the rest yet (ERR-4).
+fn verdict(replay: &Replay, is_target_recovering: bool) -> Verdict {
     let ReplayCounts {
         running,
         done,
         failed,
         ..
     } = replay.current;
-    if replay.stage > 0 && failed * 10 > running + done + failed {
+    let is_unfinished = running + failed + replay.total.waiting > 0;
+    if is_target_recovering && is_unfinished {
+        Verdict::Wait
+    } else if replay.stage > 0 && failed * 10 > running + done + failed {
         Verdict::Failed
     } else if running > 0 {
         Verdict::Wait
@@ -157,19 +198,24 @@ async fn look_after(
         workspace, target, ..
     } = *record;
     if !parts.installation.get().knows(target) {
-        // Configured no longer, so it never opens again: a worker brings its leads to a person, a batch at a time.
+        // Configured no longer, so it never opens again: a worker brings its leads to a person, a batch at a time. What it was
+        // paused for needs nobody any more.
+        if let Some(cause) = parts.targets.state(target).cause() {
+            let now = parts.env.now();
+            parts.store.close_alerts(workspace, cause, now).await?;
+        }
         return release(parts, record, RETIRED_BATCH, false)
             .await
             .map(|_| ());
     }
     let now = parts.env.now();
     let state = parts.targets.state(target);
+    let is_draining = parts.targets.is_draining(target);
     if state.is_open() {
         if state.probe_due(now) && !release(parts, record, 1, true).await?.is_empty() {
             parts.targets.probing(workspace, target, now).await?;
         }
-    } else if !in_replay && (!parts.targets.is_draining(target) || parts.targets.busy(target) == 0)
-    {
+    } else if (is_draining && parts.targets.busy(target) == 0) || (!is_draining && !in_replay) {
         let released = release(parts, record, 2, false).await?;
         parts.targets.set_draining(target, !released.is_empty());
     }
@@ -220,3 +266,6 @@ async fn recount(parts: &Parts) {
         Err(error) => tracing::error!(error = %error, "the sum could not be recounted"),
     }
 }
+
+#[cfg(test)]
+mod tests;
