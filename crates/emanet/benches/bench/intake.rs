@@ -2,7 +2,7 @@
 
 use crate::load::{self, quantile_ms};
 use crate::server::Server;
-use crate::{Figure, Size, bare};
+use crate::{Figure, Size, bare, engine};
 
 const CONFIG: &str = "[sources.web]\nkind = \"web_form\"\npaused = true\nflow = false\n";
 const SENDERS: usize = 128;
@@ -20,6 +20,8 @@ pub fn run(size: Size) -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
         .block_on(load::post(&host, &path, SENDERS, total))
         .map_err(|e| e.to_string())?;
     drop(server);
+    // Right after what it is compared with: the disk's mood changes.
+    let engine = engine::leads_per_second(total, SENDERS).map_err(|e| e.to_string())?;
     let server = Server::start(CONFIG)?;
     let (host, path) = server.intake("web")?;
     let one = runtime
@@ -29,6 +31,12 @@ pub fn run(size: Size) -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
     let batched = bare::rows_per_second(total, SENDERS).map_err(|e| e.to_string())?;
     let single = bare::rows_per_second(size.pick(500, 5_000), 1).map_err(|e| e.to_string())?;
     Ok(vec![
+        Figure::new(
+            "intake_128_senders_vs_engine_without_http",
+            many.rate(),
+            "leads/s",
+        )
+        .against(engine),
         Figure::new(
             "intake_128_senders_vs_bare_128_waiting",
             many.rate(),

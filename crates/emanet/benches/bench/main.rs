@@ -2,6 +2,7 @@
 //! ratio against a baseline measured in the same run on the same machine. Speed is measured here and asserted nowhere.
 
 mod bare;
+mod engine;
 mod intake;
 mod latency;
 mod load;
