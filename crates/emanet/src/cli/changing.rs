@@ -42,7 +42,7 @@ pub(super) async fn apply(client: &Client, output: Output, args: Apply) -> Resul
 pub(super) fn config_check(output: Output, file: &Path) -> Result<(), Failed> {
     let text = read_file(file)?;
     let name = file.display().to_string();
-    let checked = config::check(&name, &text, &Reference::resolve);
+    let checked = config::check(&name, &text, &Reference::resolve_here);
     let problems = match &checked {
         Ok(_) => Vec::new(),
         Err(error) => error

@@ -53,6 +53,19 @@ impl Reference {
         }
     }
 
+    /// As [`Self::resolve`], for a check outside the server: a variable that is missing here says nothing of the server's.
+    ///
+    /// # Errors
+    /// Why it is not to be had here.
+    pub fn resolve_here(&self) -> Result<Secret, String> {
+        match self {
+            Self::Env(name) if std::env::var_os(name).is_none() => Err(format!(
+                "the environment variable {name} is not set here; it must be set where the server runs"
+            )),
+            other => other.resolve(),
+        }
+    }
+
     /// Fetches the secret from the environment or the file. One newline at the end of a file is not part of it.
     ///
     /// # Errors

@@ -58,6 +58,7 @@ impl Console {
             .route("/console/", get(to_console))
             .route("/console/login", get(log_in))
             .route("/console/style.css", get(style))
+            .route("/favicon.ico", get(no_icon))
             .layer(middleware::from_fn(secure_headers))
             .with_state(self)
     }
@@ -231,6 +232,11 @@ async fn style() -> Response {
     (headers, include_str!("style.css")).into_response()
 }
 
+/// Browsers ask for it by themselves; there is none, and that is no error.
+async fn no_icon() -> StatusCode {
+    StatusCode::NO_CONTENT
+}
+
 fn page(status: StatusCode, html: Result<String, minijinja::Error>) -> Response {
     match html {
         Ok(html) => (status, Html(html)).into_response(),
@@ -247,4 +253,25 @@ fn unavailable(language: Language, error: &emanet_store::Error) -> Response {
         StatusCode::SERVICE_UNAVAILABLE,
         view::message(language, "unavailable"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::installation::Installation;
+    use axum::body::Body;
+    use emanet_store::sqlite::SqliteStore;
+    use tower::ServiceExt as _;
+
+    /// Browsers ask for an icon before anybody has logged in; the log must not show it as an error.
+    #[tokio::test]
+    async fn the_icon_browsers_ask_for_is_empty() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::open_inline(dir.path()).unwrap());
+        let installation = Arc::new(Current::new(Installation::default()));
+        let (console, _) = Console::new(store, installation, Env::system());
+        let request = Request::get("/favicon.ico").body(Body::empty()).unwrap();
+        let response = console.router().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::NO_CONTENT);
+    }
 }

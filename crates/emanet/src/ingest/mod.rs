@@ -116,7 +116,10 @@ async fn take_in(
     else {
         metrics.request_ended("", IntakeOutcome::UnknownToken);
         // The body is not read for nobody.
-        return ApiError::not_found().closing().into_response();
+        return ApiError::not_found()
+            .hint("Check the address; `emanet serve` prints it.")
+            .closing()
+            .into_response();
     };
     let kind = source.kind.kind;
     if *request.method() == Method::OPTIONS && reply::is_cross_origin(kind) {

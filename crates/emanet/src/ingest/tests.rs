@@ -339,6 +339,11 @@ async fn a_token_of_no_source_is_unknown() {
     for path in ["/in/nothing", "/in/%ff", &format!("{}x", world.path)] {
         let answer = world.send("POST", path, &[FORM], LEAD).await;
         assert_code(&answer, 404, "CORE-REQ-0003");
+        let body = format!("{answer:?}");
+        assert!(
+            body.contains("Check the address; `emanet serve` prints it."),
+            "{body}"
+        );
     }
     assert!(world.events().await.is_empty());
 }

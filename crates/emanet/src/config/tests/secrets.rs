@@ -55,4 +55,10 @@ fn a_variable_that_is_not_set_is_named() {
         error,
         Err("the environment variable EMANET_TEST_NOT_SET is not set where the server runs".into())
     );
+    let error = Reference::Env("EMANET_TEST_NOT_SET".into()).resolve_here();
+    assert_eq!(
+        error,
+        Err("the environment variable EMANET_TEST_NOT_SET is not set here; it must be set where the server runs".into()),
+        "a check looks in its own shell"
+    );
 }
