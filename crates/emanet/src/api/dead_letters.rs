@@ -10,7 +10,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use emanet_core::ids::{DeadLetterId, Target};
-use emanet_store::{DeadLetter, Error, Resolution, Resolve};
+use emanet_store::{DeadLetter, Error, EventRecord, Resolution, Resolve};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -61,6 +61,39 @@ impl DeadLetterView {
     }
 }
 
+/// A dead letter with what its event knows of it.
+#[derive(Debug, Serialize)]
+pub(super) struct DeadLetterDetail {
+    #[serde(flatten)]
+    letter: DeadLetterView,
+    /// First bytes of what the vendor answered to the attempt it died of; none if there was no answer, or it was erased.
+    answer: Option<String>,
+    /// Id of the object in the destination, once it is known to be there.
+    object_id: Option<String>,
+}
+
+impl DeadLetterDetail {
+    fn new(installation: &Installation, letter: DeadLetter, event: EventRecord) -> Self {
+        let step = letter.step.as_ref().map(|(id, _)| *id);
+        let answer = event
+            .attempts
+            .into_iter()
+            // Later ones belong to a replay.
+            .rfind(|a| Some(a.step) == step && a.started_at <= letter.dead_at)
+            .and_then(|attempt| attempt.outcome?.answer);
+        let object_id = event
+            .steps
+            .into_iter()
+            .find(|s| Some(s.id) == step)
+            .and_then(|s| s.delivered?.id);
+        Self {
+            letter: DeadLetterView::new(installation, letter),
+            answer,
+            object_id,
+        }
+    }
+}
+
 pub(super) async fn list(
     State(api): State<Arc<Api>>,
     headers: HeaderMap,
@@ -80,10 +113,11 @@ pub(super) async fn show(
     State(api): State<Arc<Api>>,
     headers: HeaderMap,
     Path(text): Path<String>,
-) -> Result<Json<DeadLetterView>, ApiError> {
+) -> Result<Json<DeadLetterDetail>, ApiError> {
     let installation = api.installation.get();
     let letter = find(&api, Scope::of(&headers, &installation)?, id(&text)?).await?;
-    Ok(Json(DeadLetterView::new(&installation, letter)))
+    let event = api.store.event(letter.workspace, letter.event).await?;
+    Ok(Json(DeadLetterDetail::new(&installation, letter, event)))
 }
 
 /// How a person settles a dead letter without sending it again.

@@ -1,4 +1,4 @@
-//! Where each lead is: `GET /events` and the story of one, `GET /events/{id}`.
+//! Where each lead is: `GET /events`, the story of one, `GET /events/{id}`, and its request as received, `GET /events/{id}/raw`.
 
 use super::Api;
 use super::error::ApiError;
@@ -9,12 +9,15 @@ use super::story::StoryView;
 use crate::installation::Installation;
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse as _, Response};
+use emanet_core::breaker;
 use emanet_core::ids::{EventId, Target};
 use emanet_core::step::EventState;
-use emanet_store::{Error, EventRecord, EventSummary};
+use emanet_store::{Error, EventRecord, EventSummary, Filter};
 use jiff::Timestamp;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// An event as it stands in lists.
@@ -83,7 +86,58 @@ pub(super) async fn show(
 ) -> Result<Json<StoryView>, ApiError> {
     let installation = api.installation.get();
     let record = find(&api, Scope::of(&headers, &installation)?, id(&text)?).await?;
-    Ok(Json(StoryView::new(&installation, record)))
+    let reasons = reasons(&api, &record).await?;
+    Ok(Json(StoryView::new(&installation, record, &reasons)))
+}
+
+/// The body of the request an event came in, byte for byte. Only whoever owns the data directory can ask.
+pub(super) async fn raw(
+    State(api): State<Arc<Api>>,
+    headers: HeaderMap,
+    Path(text): Path<String>,
+) -> Result<Response, ApiError> {
+    let installation = api.installation.get();
+    let record = find(&api, Scope::of(&headers, &installation)?, id(&text)?).await?;
+    let request = record
+        .request
+        .ok_or_else(|| ApiError::conflict("the payload of this event was erased"))?;
+    let kind = (header::CONTENT_TYPE, "application/octet-stream");
+    Ok(([kind], request.body).into_response())
+}
+
+/// What is wrong with the targets an event is held for, by cause. A lead that was never tried has no failure of its own: what
+/// the lead that died of the cause was told, else why the target is open.
+async fn reasons(api: &Api, record: &EventRecord) -> Result<BTreeMap<String, String>, ApiError> {
+    let mut reasons = BTreeMap::new();
+    for step in record.steps.iter().filter(|s| s.failure.is_none()) {
+        let Some(cause) = &step.held_under else {
+            continue;
+        };
+        let filter = Filter {
+            workspace: Some(record.summary.workspace),
+            cause: Some(cause.clone()),
+            ..Filter::default()
+        };
+        let newest = api.store.dead_letters(filter, page(None, Some(1))).await?;
+        if let Some(letter) = newest.rows.into_iter().next() {
+            reasons.insert(cause.clone(), letter.failure.message);
+            continue;
+        }
+        let targets = api.store.targets().await?;
+        let open = targets.into_iter().find(|t| t.target == step.target);
+        if let Some(breaker::State::Open { reason, .. }) = open.map(|t| t.state) {
+            reasons.insert(cause.clone(), in_words(reason).into());
+        }
+    }
+    Ok(reasons)
+}
+
+fn in_words(reason: breaker::Reason) -> &'static str {
+    match reason {
+        breaker::Reason::Down => "It does not answer, or answers that it cannot.",
+        breaker::Reason::Throttled => "It asked to be left alone for a while.",
+        breaker::Reason::Config => "It is set up wrong; somebody must act.",
+    }
 }
 
 async fn find(api: &Api, scope: Scope, id: EventId) -> Result<EventRecord, ApiError> {

@@ -72,6 +72,7 @@ impl Api {
             .route("/alerts", get(status::alerts))
             .route("/events", get(events::list))
             .route("/events/{id}", get(events::show))
+            .route("/events/{id}/raw", get(events::raw))
             .route("/dead-letters", get(dead_letters::list))
             .route("/dead-letters/{id}", get(dead_letters::show))
             .route("/dead-letters/{id}/resolve", post(dead_letters::resolve))

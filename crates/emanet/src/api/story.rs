@@ -30,13 +30,18 @@ pub(super) struct StoryView {
 }
 
 impl StoryView {
-    pub(super) fn new(installation: &Installation, record: EventRecord) -> Self {
+    /// `reasons`: cause → what is wrong, for what the event is held under.
+    pub(super) fn new(
+        installation: &Installation,
+        record: EventRecord,
+        reasons: &BTreeMap<String, String>,
+    ) -> Self {
         let receipt = record.summary.receipt.to_string();
         let pointer = record.pointer;
         let mut attempts = record.attempts;
         let steps = record.steps.into_iter().map(|step| {
             let of_step = attempts.extract_if(.., |a| a.step == step.id).collect();
-            StepView::new(installation, step, of_step)
+            StepView::new(installation, step, of_step, reasons)
         });
         Self {
             steps: steps.collect(),
@@ -221,12 +226,21 @@ struct StepView {
     delivered: Option<DeliveredView>,
     failure: Option<FailureView>,
     held_under: Option<String>,
+    /// What is wrong with the target it is held for, in words, as far as it is known.
+    held_because: Option<String>,
     skipped_because: Option<String>,
     tries: Vec<AttemptView>,
 }
 
 impl StepView {
-    fn new(installation: &Installation, step: StepRecord, attempts: Vec<AttemptRecord>) -> Self {
+    fn new(
+        installation: &Installation,
+        step: StepRecord,
+        attempts: Vec<AttemptRecord>,
+        reasons: &BTreeMap<String, String>,
+    ) -> Self {
+        let failed = step.failure.as_ref().filter(|_| step.held_under.is_some());
+        let failure_message = failed.map(|failure| failure.message.clone());
         Self {
             id: step.id.to_string(),
             name: step.name,
@@ -241,6 +255,11 @@ impl StepView {
             next_at: (step.state == State::Pending).then_some(step.run_at),
             delivered: step.delivered.map(DeliveredView::from),
             failure: step.failure.map(FailureView::from),
+            held_because: step
+                .held_under
+                .as_ref()
+                .and_then(|cause| reasons.get(cause).cloned())
+                .or(failure_message),
             held_under: step.held_under,
             skipped_because: step.skipped,
             tries: attempts.into_iter().map(AttemptView::from).collect(),

@@ -4,6 +4,8 @@ mod house;
 
 use super::request::WORKSPACE_HEADER;
 use emanet_core::classify::{Class, Effect, Failure, Scope};
+use emanet_core::event::Inbound;
+use emanet_core::step::Ruling;
 use house::House;
 use serde_json::{Value, json};
 
@@ -289,6 +291,66 @@ async fn a_dead_letter_is_resolved_once_and_by_somebody() {
         "fixed_manually"
     );
     assert!(house.is_woken(), "what waited for it may go on");
+}
+
+/// DL-2: what a person needs to settle it is there: what the vendor said, and later where the object is.
+#[tokio::test]
+async fn a_dead_letter_shows_the_answer_and_the_object() {
+    let house = House::new().await;
+    house.accept("1").await;
+    house.bury(expired()).await;
+    let list = house.get("/dead-letters").await;
+    let path = format!("/dead-letters/{}", list["items"][0]["id"].as_str().unwrap());
+    let letter = house.get(&path).await;
+    assert_eq!(letter["answer"], "<h1>Who are you?</h1>");
+    assert_eq!(letter["object_id"], Value::Null);
+    let body = json!({"resolution": "fixed_manually", "note": "typed in", "object_id": "L-7"});
+    let (status, answer) = house
+        .ask("POST", &format!("{path}/resolve"), Some(body), None)
+        .await;
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(house.get(&path).await["object_id"], "L-7");
+}
+
+/// A lead that waits says in words for what: its own failure, or that of the lead that met the cause first.
+#[tokio::test]
+async fn a_held_lead_says_what_is_wrong() {
+    let house = House::new().await;
+    let held = async |source_ref: &str, failure: Option<Failure>| {
+        let event = house.accept(source_ref).await;
+        let cause = "a-cause".into();
+        house.rule(Ruling::Hold { cause, failure }).await;
+        house.get(&format!("/events/{event}")).await["steps"][0]["held_because"].clone()
+    };
+    assert_eq!(held("1", None).await, Value::Null, "nothing is known");
+    house.accept("2").await;
+    house.bury(expired()).await;
+    assert_eq!(held("3", None).await, "The CRM does not take the token.");
+    let own = Failure {
+        message: "It is down.".into(),
+        ..expired()
+    };
+    assert_eq!(held("4", Some(own)).await, "It is down.");
+}
+
+/// IN-5: what cannot be read is kept, and can be had byte for byte.
+#[tokio::test]
+async fn the_stored_body_is_had_byte_for_byte() {
+    let house = House::new().await;
+    let body = b"{\"full_name\": \xff\0\r\n".to_vec();
+    let event = house
+        .accept_request(Inbound {
+            method: "POST".into(),
+            query: String::new(),
+            headers: vec![("content-type".into(), "application/json".into())],
+            body: body.clone(),
+        })
+        .await;
+    let story = house.get(&format!("/events/{event}")).await;
+    assert_eq!(story["unreadable"], "not_json");
+    assert_eq!(house.bytes(&format!("/events/{event}/raw")).await, body);
+    let (status, _) = house.ask("GET", "/events/evt_1/raw", None, None).await;
+    assert_eq!(status, 404);
 }
 
 /// RP-2, RP-3, RP-4: what is sent again, in which stages, who and why.

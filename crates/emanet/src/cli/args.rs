@@ -156,6 +156,9 @@ pub(super) enum Events {
     Show {
         /// Id of the event (evt_…)
         id: String,
+        /// Only the body of the request, byte for byte as it was received
+        #[arg(long, conflicts_with = "json")]
+        raw: bool,
     },
 }
 

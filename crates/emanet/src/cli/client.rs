@@ -150,7 +150,26 @@ impl Client {
         Ok(())
     }
 
+    /// An answer that is no JSON, as it is.
+    pub(super) async fn bytes(&self, path: &str) -> Result<Vec<u8>, Failed> {
+        let (status, bytes) = self.answer(Method::GET, path, None).await?;
+        if status.is_success() {
+            return Ok(bytes);
+        }
+        Err(refusal(status, &bytes))
+    }
+
     async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, Failed> {
+        let (status, bytes) = self.answer(method, path, body).await?;
+        read_answer(status, &bytes)
+    }
+
+    async fn answer(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, Vec<u8>), Failed> {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("/api/v1{path}"))
@@ -166,13 +185,12 @@ impl Client {
         }
         .map_err(|error| Failed::new(Exit::Usage, format!("this cannot be asked: {error}")))?;
         let answered = tokio::time::timeout(ANSWER_TIMEOUT, self.exchange(request)).await;
-        let (status, bytes) = answered.map_err(|_| {
+        answered.map_err(|_| {
             unreachable(format!(
                 "no answer within {} seconds",
                 ANSWER_TIMEOUT.as_secs()
             ))
-        })??;
-        read_answer(status, &bytes)
+        })?
     }
 
     async fn exchange(&self, request: Request<Body>) -> Result<(StatusCode, Vec<u8>), Failed> {
@@ -269,17 +287,23 @@ async fn open_here(data_dir: &DataDir, missing: Missing) -> Result<Here, Failed>
 
 /// The answer's JSON, or what is wrong in words.
 pub(super) fn read_answer(status: StatusCode, bytes: &[u8]) -> Result<Value, Failed> {
-    let value: Option<Value> = serde_json::from_slice(bytes).ok();
     if status.is_success() {
-        return value.ok_or_else(|| Failed::new(Exit::Failed, "the server's answer is no JSON"));
+        return serde_json::from_slice(bytes)
+            .map_err(|_| Failed::new(Exit::Failed, "the server's answer is no JSON"));
     }
+    Err(refusal(status, bytes))
+}
+
+/// What is wrong, with the exit code for it.
+fn refusal(status: StatusCode, bytes: &[u8]) -> Failed {
+    let value: Option<Value> = serde_json::from_slice(bytes).ok();
     let exit = match status.as_u16() {
         404 => Exit::NotFound,
         400..=499 => Exit::Refused,
         503 | 504 => Exit::Unreachable,
         _ => Exit::Failed,
     };
-    Err(Failed::new(exit, error_text(status, value.as_ref())))
+    Failed::new(exit, error_text(status, value.as_ref()))
 }
 
 /// The envelope of API-1 as a few lines.

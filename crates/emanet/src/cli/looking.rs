@@ -174,12 +174,15 @@ pub(super) fn dead_letter_text(letter: &Value) -> String {
         ),
         ("answer", answer_of(letter)),
         ("what", at(letter, "/failure/message")),
+        ("said", at(letter, "/answer")),
         ("to do", at(letter, "/failure/hint")),
+        ("body", body_of(letter)),
         ("cause", at(letter, "/cause")),
         ("attempts", at(letter, "/attempts")),
         ("owner", at(letter, "/owner")),
         ("after", at(letter, "/previous")),
         ("resolved", resolved_of(letter)),
+        ("object", at(letter, "/object_id")),
     ];
     for (name, value) in lines {
         if !value.is_empty() {
@@ -187,6 +190,17 @@ pub(super) fn dead_letter_text(letter: &Value) -> String {
         }
     }
     text
+}
+
+/// Where hints send people to the stored body: how to see it. It is what is left to look at where what died is the event as a whole.
+fn body_of(letter: &Value) -> String {
+    match at(letter, "/step") {
+        none if none.is_empty() => format!(
+            "`emanet events show {} --raw` prints it as it was received",
+            at(letter, "/event")
+        ),
+        _ => String::new(),
+    }
 }
 
 fn answer_of(letter: &Value) -> String {

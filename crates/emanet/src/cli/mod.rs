@@ -117,7 +117,7 @@ async fn dispatch(
         Command::Status => looking::status(client, output).await,
         Command::Doctor(args) => looking::doctor(client, output, args).await,
         Command::Events(Events::List(args)) => looking::events(client, output, env, args).await,
-        Command::Events(Events::Show { id }) => story::show(client, output, &id).await,
+        Command::Events(Events::Show { id, raw }) => story::show(client, output, &id, raw).await,
         Command::Dead(Dead::List {
             selection,
             resolved,

@@ -22,6 +22,11 @@ impl Output {
         write_out(text)
     }
 
+    /// Bytes of others as they are: for a file or a pipe.
+    pub(super) fn bytes(self, bytes: &[u8]) -> io::Result<()> {
+        write_bytes(bytes)
+    }
+
     /// A table for people: fitted to a terminal, one row a line elsewhere.
     pub(super) fn table(self, head: &[&str], rows: Vec<Vec<String>>) -> io::Result<()> {
         let mut table = Table::new();
@@ -41,10 +46,14 @@ impl Output {
     }
 }
 
-/// A reader that has seen enough (`| head`) is no failure.
 fn write_out(text: &str) -> io::Result<()> {
+    write_bytes(text.as_bytes())
+}
+
+/// A reader that has seen enough (`| head`) is no failure.
+fn write_bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         written => written,
     }

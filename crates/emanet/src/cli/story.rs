@@ -6,7 +6,15 @@ use super::looking::{dead_letter_text, path_part, state_of};
 use super::output::{Output, at, list, time_at};
 use serde_json::{Value, json};
 
-pub(super) async fn show(client: &Client, output: Output, id: &str) -> Result<(), Failed> {
+pub(super) async fn show(
+    client: &Client,
+    output: Output,
+    id: &str,
+    is_raw: bool,
+) -> Result<(), Failed> {
+    if is_raw {
+        return show_raw(client, output, id).await;
+    }
     let story = client.get(&format!("/events/{}", path_part(id))).await?;
     if output.json {
         output.json_line(&story)?;
@@ -41,6 +49,14 @@ pub(super) fn text(story: &Value) -> String {
     }
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// The body byte for byte: what cannot be read is looked at as it came.
+async fn show_raw(client: &Client, output: Output, id: &str) -> Result<(), Failed> {
+    let body = client
+        .bytes(&format!("/events/{}/raw", path_part(id)))
+        .await?;
+    Ok(output.bytes(&body)?)
 }
 
 fn received(story: &Value, lines: &mut Vec<String>) {
@@ -141,8 +157,13 @@ fn step_lines(step: &Value, lines: &mut Vec<String>) {
     let held = at(step, "/held_under");
     if !held.is_empty() {
         lines.push(format!(
-            "  held until the target works again (cause {held})"
+            "  held until {} works again (cause {held})",
+            at(step, "/target/name")
         ));
+        let reason = at(step, "/held_because");
+        if !reason.is_empty() {
+            lines.push(format!("       what: {reason}"));
+        }
     }
     let next = time_at(step, "/next_at");
     if !next.is_empty() {

@@ -70,6 +70,7 @@ fn slips_are_refused() {
         "events list --since yesterday",
         "events list --state lost",
         "events list --limit 5 --all",
+        "events show evt_1 --raw --json",
         "dead resolve ded_1 --as replayed --note x",
         "dead resolve ded_1 --as discarded",
         "replay start",
@@ -242,6 +243,10 @@ mod over_the_socket {
         let app = Router::new()
             .route("/api/v1/status", get(async move || Json(status(false))))
             .route(
+                "/api/v1/events/evt_1/raw",
+                get(async || vec![0xff, b'{', 0]),
+            )
+            .route(
                 "/api/v1/events",
                 get(async || Json(json!({ "items": [], "next": null }))),
             );
@@ -257,6 +262,9 @@ mod over_the_socket {
             exit(&format!("events list --data-dir {dir}")).await,
             Exit::Ok
         );
+        let raw = |id: &str| format!("events show {id} --raw --data-dir {dir}");
+        assert_eq!(exit(&raw("evt_1")).await, Exit::Ok, "it need not be JSON");
+        assert_ne!(exit(&raw("evt_2")).await, Exit::Ok);
         let unclosed = exit(&format!("status --json --data-dir {dir}")).await;
         assert_eq!(
             unclosed,

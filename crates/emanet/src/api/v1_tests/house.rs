@@ -188,6 +188,19 @@ impl House {
         (status, serde_json::from_slice(&bytes).unwrap())
     }
 
+    /// Asks for what is no JSON.
+    pub(super) async fn bytes(&self, path: &str) -> Vec<u8> {
+        let request = Request::get(format!("/api/v1{path}"));
+        let router = Arc::clone(&self.api).router();
+        let response = router
+            .oneshot(request.body(Body::empty()).unwrap())
+            .await
+            .unwrap();
+        assert_eq!(response.status().as_u16(), 200, "{path}");
+        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await;
+        body.unwrap().to_vec()
+    }
+
     pub(super) async fn get(&self, path: &str) -> Value {
         let (status, value) = self.ask("GET", path, None, None).await;
         assert_eq!(status, 200, "{path}: {value}");
@@ -204,14 +217,21 @@ impl House {
     pub(super) async fn accept(&self, source_ref: &str) -> EventId {
         let source = self.source();
         let now = self.api.env.now();
-        let request = source.connector.compose(&Sample {
+        self.accept_request(source.connector.compose(&Sample {
             source_ref: source_ref.into(),
             fields: vec![
                 ("full_name".into(), "Ayşe Yılmaz".into()),
                 ("phone_number".into(), "0555 000 11 22".into()),
             ],
             created_at: now,
-        });
+        }))
+        .await
+    }
+
+    /// Takes one request in at the source `web`.
+    pub(super) async fn accept_request(&self, request: Inbound) -> EventId {
+        let source = self.source();
+        let now = self.api.env.now();
         let Received::Events { items, .. } = source.connector.receive(&request, now) else {
             panic!("the source takes what it composes");
         };
@@ -235,6 +255,15 @@ impl House {
 
     /// Carries the next due event to a failure of its first step that nobody but a person can mend.
     pub(super) async fn bury(&self, failure: Failure) {
+        self.rule(Ruling::Bury {
+            failure,
+            cause: "a-cause".into(),
+        })
+        .await;
+    }
+
+    /// Carries the next due event to this ruling on its first step.
+    pub(super) async fn rule(&self, ruling: Ruling) {
         let source = self.source();
         let (store, env, now) = (&self.api.store, &self.api.env, self.api.env.now());
         let claimed = store
@@ -280,13 +309,10 @@ impl House {
             attempt: AttemptId::new(now, env.bytes()),
             started_at: now,
             now,
-            ruling: Ruling::Bury {
-                failure,
-                cause: "a-cause".into(),
-            },
+            ruling,
             counts: true,
             calls: vec![call],
-            answer: None,
+            answer: Some("<h1>Who are you?</h1>".into()),
             dead_letter: DeadLetterId::new(now, env.bytes()),
         };
         store.record_result(&lease, result).await.unwrap();

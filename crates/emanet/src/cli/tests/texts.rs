@@ -62,6 +62,37 @@ fn control_characters_of_others_are_not_written() {
     );
 }
 
+/// What a person needs to settle a dead letter by hand.
+#[test]
+fn a_dead_letter_shows_answer_object_and_how_to_see_the_body() {
+    let mut letter = json!({
+        "id": "ded_1", "event": "evt_1", "source": "web", "source_ref": "77", "step": "crm", "target": {"name": "acme"},
+        "failure": {"class": "unknown", "effect": "maybe_applied", "status": 502, "message": "Broken.", "hint": "Look there."},
+        "answer": "<h1>Bad gateway</h1>", "object_id": "L-7",
+    });
+    let told = looking::dead_letter_text(&letter);
+    for line in ["  said      <h1>Bad gateway</h1>\n", "  object    L-7\n"] {
+        assert!(told.contains(line), "{told}");
+    }
+    assert!(!told.contains("--raw"), "{told}");
+    letter["step"] = json!(null);
+    let told = looking::dead_letter_text(&letter);
+    assert!(told.contains("`emanet events show evt_1 --raw`"), "{told}");
+}
+
+#[test]
+fn a_held_step_says_for_what_it_waits() {
+    let told = story::text(&json!({
+        "steps": [{"name": "crm", "target": {"name": "acme"}, "held_under": "c1", "held_because": "The token has expired."}],
+    }));
+    assert!(
+        told.contains(
+            "  held until acme works again (cause c1)\n       what: The token has expired.\n"
+        ),
+        "{told}"
+    );
+}
+
 #[test]
 fn an_attempt_without_an_end_says_so() {
     let told = story::text(&json!({
