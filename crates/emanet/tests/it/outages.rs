@@ -92,6 +92,61 @@ fn nothing_is_sent_before_retry_after_has_passed() {
     assert_eq!(crm.n("leads"), 1);
 }
 
+/// RP-3, ERR-4: a replay that starts while the CRM wants to be left alone waits with everybody else, and goes on.
+#[test]
+fn a_replay_waits_for_a_retry_after_that_runs_when_it_starts() {
+    replay_meets_retry_after(Throttled::Before);
+}
+
+/// The same when the CRM says so in the middle of a stage: what is held then has not failed.
+#[test]
+fn a_replay_goes_on_after_a_retry_after_in_a_stage() {
+    replay_meets_retry_after(Throttled::Within);
+}
+
+#[derive(PartialEq)]
+enum Throttled {
+    Before,
+    Within,
+}
+
+fn replay_meets_retry_after(throttled: Throttled) {
+    let crm = Crm::start();
+    let home = Home::new(&config::web(&crm));
+    let server = home.serve();
+    let intake = server.intake("web");
+    crm.plan(|_| Some(Script::Refuse(error(422, "invalid", "no such city"))));
+    for n in 0..20 {
+        leads::send(&intake, n);
+    }
+    home.until_n("open_dead_letters", 20);
+
+    let n_calls = AtomicU64::new(0);
+    let throttled_call = match throttled {
+        Throttled::Before => 0,
+        Throttled::Within => 12,
+    };
+    crm.plan(move |_| {
+        (n_calls.fetch_add(1, Ordering::SeqCst) == throttled_call)
+            .then(|| Script::Refuse(error_retry_after(429, 2)))
+    });
+    let mut n_leads = 20;
+    if throttled == Throttled::Before {
+        leads::send(&intake, n_leads);
+        n_leads += 1;
+        home.until_n("held", 1);
+    }
+    home.json(&["replay", "start", "--reason", "the city is known"]);
+    home.until_n("done", n_leads as u64);
+    assert_eq!((crm.n("leads"), crm.n("tasks")), (n_leads, n_leads));
+    let state = until("the replay ended", || {
+        let state = home.lines(&["replay", "status"])[0]["state"].clone();
+        (state != "running").then_some(state)
+    });
+    assert_eq!(state, "done");
+    assert_eq!(home.status().n("open_dead_letters"), 0);
+}
+
 /// DL-3, F46: an expired token costs one dead letter and one alert; the rest waits for the fix.
 #[test]
 fn an_expired_token_is_one_dead_letter_one_alert_and_a_staged_release() {
