@@ -126,6 +126,9 @@ pub trait Store: Debug + Send + Sync {
     /// One replay, with counts of the current stage and overall by outcome.
     async fn replay(&self, workspace: WorkspaceId, id: ReplayId) -> Result<Replay>;
 
+    /// Replays that are running, oldest first, of all workspaces. Costs nothing for those that have ended.
+    async fn running_replays(&self) -> Result<Vec<Replay>>;
+
     /// Replays, newest first.
     async fn replays(&self, workspace: Option<WorkspaceId>, page: Page) -> Result<Listed<Replay>>;
 

@@ -4,7 +4,7 @@
 use crate::engine::Parts;
 use emanet_core::breaker::{Reason, State};
 use emanet_core::ids::Target;
-use emanet_store::{EndReplay, Page, Release, Replay, ReplayCounts, ReplayState, TargetRecord};
+use emanet_store::{EndReplay, Release, Replay, ReplayCounts, ReplayState, TargetRecord};
 use jiff::Timestamp;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub async fn pass(parts: &Parts) -> emanet_store::Result<()> {
     let records = parts.store.targets().await?;
     let recovering = recovering(parts, &records);
     let mut replayed = HashSet::new();
-    for replay in running_replays(parts).await? {
+    for replay in parts.store.running_replays().await? {
         replayed.extend(replay.targets.iter().copied());
         advance(parts, replay, &recovering).await?;
     }
@@ -88,32 +88,6 @@ fn recovers(state: &State, holds_leads: bool, is_draining: bool, now: Timestamp)
                 State::Open { reason, .. } => *reason == Reason::Throttled,
                 State::Closed { .. } => is_draining,
             }
-}
-
-async fn running_replays(parts: &Parts) -> emanet_store::Result<Vec<Replay>> {
-    let mut running = Vec::new();
-    let mut page = Page {
-        after: None,
-        limit: 100,
-    };
-    loop {
-        let listed = parts.store.replays(None, page).await?;
-        running.extend(
-            listed
-                .rows
-                .into_iter()
-                .filter(|r| r.state == ReplayState::Running),
-        );
-        match listed.next {
-            Some(after) => {
-                page = Page {
-                    after: Some(after),
-                    limit: 100,
-                }
-            }
-            None => return Ok(running),
-        }
-    }
 }
 
 /// Sends a replay's next stage when the last one is through, or ends it (RP-3).

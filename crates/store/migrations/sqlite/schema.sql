@@ -167,6 +167,8 @@ CREATE TABLE replay (
     PRIMARY KEY (workspace_id, replay_id)
 ) STRICT;
 
+CREATE INDEX replay_running ON replay (workspace_id, started_at) WHERE state = 'running';
+
 CREATE TABLE replay_item (
     workspace_id BLOB NOT NULL,
     replay_id BLOB NOT NULL,

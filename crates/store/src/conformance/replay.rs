@@ -183,12 +183,14 @@ pub async fn running_replay_keeps_others_off_its_items(harness: &dyn Harness) {
     assert!(matches!(again, Err(Error::Conflict(_))), "{again:?}");
     let replays = world.store.replays(None, page(10)).await.unwrap();
     assert_eq!(replays.rows.len(), 1);
+    assert_eq!(world.store.running_replays().await.unwrap(), replays.rows);
     let ended = world
         .store
         .end_replay(world.workspace, first.id, stopped())
         .await
         .unwrap();
     assert_eq!(ended.ended, Some(stopped()));
+    assert_eq!(world.store.running_replays().await.unwrap(), []);
     let refused = world
         .store
         .advance_replay(world.workspace, first.id, at(61))

@@ -289,6 +289,10 @@ impl Store for SqliteStore {
         self.read(move |tx| replay::get(tx, workspace, id)).await
     }
 
+    async fn running_replays(&self) -> Result<Vec<Replay>> {
+        self.read(replay::all_running).await
+    }
+
     async fn replays(&self, workspace: Option<WorkspaceId>, page: Page) -> Result<Listed<Replay>> {
         self.read(move |tx| replay::replays(tx, workspace, &page))
             .await

@@ -340,6 +340,13 @@ pub(super) fn get(
     .ok_or(Error::NotFound("replay"))
 }
 
+/// Replays that are running, oldest first; read from an index that holds no others.
+pub(super) fn all_running(tx: &Transaction<'_>) -> Result<Vec<Replay>> {
+    let mut query = Query::new("SELECT * FROM replay INDEXED BY replay_running");
+    query.when("state = 'running'", []);
+    query.all(tx, " ORDER BY started_at, replay_id", |row| read(tx, row))
+}
+
 /// Replays, newest first.
 pub(super) fn replays(
     tx: &Transaction<'_>,
